@@ -1,0 +1,1 @@
+//! rinductor: a tensor compiler that you can read.
