@@ -1,1 +1,31 @@
-//! TODO-DOC index
+//! Index expressions: what a position in a tensor, a size or a stride is as a formula over loop
+//! indices and size symbols.
+//!
+//! An [`Expr`] is an id in an [`Exprs`] arena. Expressions are hash-consed and canonical, so `==` on ids
+//! is equality of canonical forms. Values are mathematical integers: folding that would leave `i64` is
+//! not done, and [`Exprs::eval`] reports it. Division and remainder are Python's (`floor`, and the
+//! remainder has the divisor's sign); a divisor is taken to be nonzero everywhere.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `expr` | ids, nodes, the arena |
+//! | `order` | the order of terms and factors, the same in every arena |
+//! | `construct` | sums, products, powers, minima and maxima in canonical form |
+//! | `divmod` | floor division and remainder, and what undoes them |
+//! | `walk` | traversal without recursion: atoms, substitution, evaluation, lowering |
+//! | `lexer`, `parse`, `print` | text, in this project's spelling and in sympy's |
+//!
+
+mod construct;
+mod divmod;
+mod expr;
+mod lexer;
+mod order;
+mod parse;
+mod print;
+mod walk;
+
+pub use expr::{Atom, Expr, Exprs, Factor, Node, SymId, Term, Unfolded};
+pub use parse::{MAX_DEPTH, ParseError};
+pub use print::Spelling;
+pub use walk::{EvalError, Lower};
