@@ -1,0 +1,402 @@
+//! Which nests become one kernel: groups over common axes, grown in program order by the bytes that they save.
+//!
+//! A group has axes. Each member's dimensions are axes of the group (a dimension of size 1 may be none). Axes are parallel, or reduced: all
+//! reductions of a group combine over the same set of axes. A member reads another's result only at the very point at which it stands
+//! itself, so that a row of the parallel axes is computed by one program from start to end: softmax and layer normalisation are one group.
+
+use super::cost;
+use super::nest::{Load, NestInfo};
+use super::{Decision, WhyNot};
+use crate::dialects::loops::NestKind;
+use crate::ir::{Block, Ir, Op, Value};
+use rinductor_index::Expr;
+use rinductor_support::FxHashMap;
+
+/// Bounds on what a kernel may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Members of a group.
+    pub members: usize,
+    /// Distinct tensors that a group may read from outside.
+    pub inputs: usize,
+    /// How many ops may stand between a group and a nest that joins it.
+    pub distance: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { members: 64, inputs: 48, distance: 400 }
+    }
+}
+
+/// The axis of each dimension of a member; None for a dimension of size 1 that follows no axis.
+pub type AxisMap = Vec<Option<usize>>;
+
+/// Nests that become one kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// The members in program order.
+    pub members: Vec<Op>,
+    /// Sizes of the axes.
+    pub axes: Vec<Expr>,
+    /// Which axes are reduced; all false in a group without reductions.
+    pub reduced: Vec<bool>,
+    /// The axes of each member's dimensions.
+    pub maps: FxHashMap<Op, AxisMap>,
+    /// Whether there is a reduction.
+    pub has_reduction: bool,
+}
+
+/// Grows groups over the nests of one block.
+pub struct Grouping<'a> {
+    ir: &'a mut Ir,
+    limits: Limits,
+    infos: FxHashMap<Op, NestInfo>,
+    position: FxHashMap<Op, usize>,
+    order: Vec<Op>,
+    /// The groups; an absorbed one is empty.
+    pub groups: Vec<Group>,
+    group_of: FxHashMap<Op, usize>,
+    /// Which groups read a tensor directly.
+    readers: FxHashMap<Value, Vec<usize>>,
+    /// What was decided, in order.
+    pub decisions: Vec<Decision>,
+}
+
+impl<'a> Grouping<'a> {
+    /// Looks at all nests of a block and groups them.
+    pub fn run(ir: &'a mut Ir, block: Block, limits: Limits) -> Grouping<'a> {
+        let order = ir.block_op_list(block);
+        let mut infos = FxHashMap::default();
+        for &op in &order {
+            if let Some(info) = NestInfo::of(ir, op) {
+                infos.insert(op, info);
+            }
+        }
+        let position = order.iter().enumerate().map(|(i, &op)| (op, i)).collect();
+        let mut this = Grouping {
+            ir,
+            limits,
+            infos,
+            position,
+            order,
+            groups: Vec::new(),
+            group_of: FxHashMap::default(),
+            readers: FxHashMap::default(),
+            decisions: Vec::new(),
+        };
+        for op in this.order.clone() {
+            if this.infos.get(&op).is_some_and(NestInfo::groups) {
+                this.place(op);
+            }
+        }
+        this
+    }
+
+    /// Puts a nest into the group that saves most, or into a new one.
+    fn place(&mut self, op: Op) {
+        let mut best: Option<(u64, usize, AxisMap, Vec<bool>)> = None;
+        for (group, saved) in self.candidates(op) {
+            match self.may_join(op, group) {
+                Ok((map, reduced)) => {
+                    if best.as_ref().is_none_or(|b| saved > b.0) {
+                        best = Some((saved, group, map, reduced));
+                    }
+                }
+                Err(why) => self.say(op, format!("not fused with {}: {why}", self.group_name(group))),
+            }
+        }
+        let group = match best {
+            Some((saved, group, map, reduced)) => {
+                self.say(op, format!("fused with {}: saves {saved} bytes", self.group_name(group)));
+                let g = &mut self.groups[group];
+                g.members.push(op);
+                g.maps.insert(op, map);
+                g.reduced = reduced;
+                group
+            }
+            None => {
+                let info = &self.infos[&op];
+                let axes = info.sizes.clone();
+                let kept = info.kept();
+                let map = (0..axes.len()).map(Some).collect();
+                self.groups.push(Group {
+                    members: vec![op],
+                    reduced: (0..axes.len()).map(|k| k >= kept).collect(),
+                    axes,
+                    maps: [(op, map)].into_iter().collect(),
+                    has_reduction: false,
+                });
+                self.groups.len() - 1
+            }
+        };
+        self.groups[group].has_reduction |= self.infos[&op].nest.kind == NestKind::Reduce;
+        self.group_of.insert(op, group);
+        for load in &self.infos[&op].loads {
+            let list = self.readers.entry(load.tensor).or_default();
+            if list.last() != Some(&group) {
+                list.push(group);
+            }
+        }
+    }
+
+    /// Groups that share data with a nest, with the bytes that sharing saves; the latest first among equals.
+    fn candidates(&mut self, op: Op) -> Vec<(usize, u64)> {
+        let mut saved: Vec<(usize, u64)> = Vec::new();
+        let mut add = |group: usize, bytes: u64| match saved.iter_mut().find(|s| s.0 == group) {
+            Some(s) => s.1 += bytes,
+            None => saved.push((group, bytes)),
+        };
+        let mut tensors: Vec<Value> = Vec::new();
+        for load in &self.infos[&op].loads {
+            if !tensors.contains(&load.tensor) {
+                tensors.push(load.tensor);
+            }
+        }
+        for tensor in tensors {
+            let bytes = cost::tensor_bytes(self.ir, self.ir.value_type(tensor)).max(1);
+            if let Some(&g) = self.ir.def_op(tensor).and_then(|d| self.group_of.get(&d)) {
+                add(g, 2 * bytes); // neither written (if nobody else reads it) nor read again
+            }
+            for &g in self.readers.get(&tensor).into_iter().flatten().rev().take(4) {
+                add(g, bytes);
+            }
+        }
+        saved.sort_by_key(|&(group, bytes)| (std::cmp::Reverse(bytes), std::cmp::Reverse(group)));
+        saved.truncate(8);
+        saved
+    }
+
+    /// Whether a nest may join a group, with its axes and the group's reduced axes afterwards.
+    fn may_join(&mut self, op: Op, group: usize) -> Result<(AxisMap, Vec<bool>), WhyNot> {
+        let g = &self.groups[group];
+        if g.members.len() >= self.limits.members {
+            return Err(WhyNot::new(format!("it holds {} nests already", g.members.len())));
+        }
+        let (Some(&last), Some(&first)) = (g.members.last(), g.members.first()) else {
+            return Err(WhyNot::new("it is empty"));
+        };
+        let here = self.position[&op];
+        if here - self.position[&last] > self.limits.distance {
+            return Err(WhyNot::new(format!("{} ops stand between", here - self.position[&last])));
+        }
+        let map = self.map_axes(op, group)?;
+        let info = &self.infos[&op];
+        // Loads of members' results must be at the same point.
+        for load in &info.loads {
+            let Some(def) = self.ir.def_op(load.tensor) else { continue };
+            if self.group_of.get(&def) == Some(&group) {
+                self.same_point(load, &map, def, group)?;
+            }
+        }
+        let reduced = self.reduced_after(op, &map, group)?;
+        let mut inputs: Vec<Value> = Vec::new();
+        for member in self.groups[group].members.iter().copied().chain([op]) {
+            for load in &self.infos[&member].loads {
+                let inside = self.ir.def_op(load.tensor).is_some_and(|d| self.group_of.get(&d) == Some(&group));
+                if !inside && !inputs.contains(&load.tensor) {
+                    inputs.push(load.tensor);
+                }
+            }
+        }
+        if inputs.len() > self.limits.inputs {
+            return Err(WhyNot::new(format!("the kernel would read {} tensors", inputs.len())));
+        }
+        if self.depends_through_others(op, group, self.position[&first]) {
+            return Err(WhyNot::new("an op outside the group stands between them in the flow of data"));
+        }
+        Ok((map, reduced))
+    }
+
+    /// The axis of each dimension of a nest, from the loads that it shares with the group.
+    fn map_axes(&mut self, op: Op, group: usize) -> Result<AxisMap, WhyNot> {
+        let info = &self.infos[&op];
+        let g = &self.groups[group];
+        let n = info.sizes.len();
+        let one = |e: Expr| self.ir.exprs.as_int(e) == Some(1);
+        let mut map: AxisMap = vec![None; n];
+        let mut set = |dim: usize, axis: usize, map: &mut AxisMap| -> Result<(), WhyNot> {
+            if info.sizes[dim] != g.axes[axis] {
+                return Ok(()); // another size: the shared tensor is broadcast along it in one of the two
+            }
+            match map[dim] {
+                Some(old) if old != axis => Err(WhyNot::new("the two walk shared data in different orders")),
+                _ => {
+                    map[dim] = Some(axis);
+                    Ok(())
+                }
+            }
+        };
+        for load in &info.loads {
+            let Some(mine) = load.plain(self.ir, n) else { continue };
+            let def = self.ir.def_op(load.tensor);
+            if let Some(def) = def.filter(|d| self.group_of.get(d) == Some(&group)) {
+                let theirs = &g.maps[&def];
+                for (k, dim) in mine.iter().enumerate() {
+                    if let (Some(dim), Some(axis)) = (*dim, theirs[k]) {
+                        set(dim, axis, &mut map)?;
+                    }
+                }
+                continue;
+            }
+            // A sibling that reads the same tensor.
+            for &member in &g.members {
+                let other = &self.infos[&member];
+                for theirs in other.loads.iter().filter(|l| l.tensor == load.tensor) {
+                    let Some(plain) = theirs.plain(self.ir, other.sizes.len()) else { continue };
+                    for (a, b) in mine.iter().zip(&plain) {
+                        if let (Some(dim), Some(their_dim)) = (*a, *b)
+                            && let Some(axis) = g.maps[&member][their_dim]
+                            && map[dim].is_none()
+                        {
+                            set(dim, axis, &mut map)?;
+                        }
+                    }
+                }
+            }
+        }
+        // What no load decides takes the axes that are left, in order, where the sizes agree.
+        for dim in 0..n {
+            if map[dim].is_some() || one(info.sizes[dim]) {
+                continue;
+            }
+            let free = (0..g.axes.len()).find(|&a| !map.contains(&Some(a)) && g.axes[a] == info.sizes[dim]);
+            let Some(axis) = free else {
+                return Err(WhyNot::new(format!(
+                    "dimension {dim} of size {} is no axis of the group",
+                    self.ir.exprs.display(info.sizes[dim])
+                )));
+            };
+            map[dim] = Some(axis);
+        }
+        let mut seen = vec![false; g.axes.len()];
+        for axis in map.iter().flatten() {
+            if std::mem::replace(&mut seen[*axis], true) {
+                return Err(WhyNot::new("two dimensions would be one axis"));
+            }
+        }
+        Ok(map)
+    }
+
+    /// A load of a member's result must be at the point where the reader stands.
+    fn same_point(&self, load: &Load, map: &AxisMap, def: Op, group: usize) -> Result<(), WhyNot> {
+        let Some(plain) = load.plain(self.ir, map.len()) else {
+            return Err(WhyNot::new("it reads the group's result at another point than its own"));
+        };
+        if load.guarded {
+            return Err(WhyNot::new("it reads the group's result under a guard"));
+        }
+        for (k, dim) in plain.iter().enumerate() {
+            let theirs = self.groups[group].maps[&def][k];
+            let mine = dim.and_then(|d| map[d]);
+            let size_one = self.ir.exprs.as_int(self.infos[&def].nest.space[k]) == Some(1);
+            if mine != theirs && !(size_one && theirs.is_none()) {
+                return Err(WhyNot::new(format!("it reads coordinate {k} of the group's result at another point than its own")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The reduced axes when `op` joins: the same for all reductions; a pointwise member covers all parallel axes, and all reduced ones or none.
+    fn reduced_after(&self, op: Op, map: &AxisMap, group: usize) -> Result<Vec<bool>, WhyNot> {
+        let g = &self.groups[group];
+        let info = &self.infos[&op];
+        let one = |axis: usize| self.ir.exprs.as_int(g.axes[axis]) == Some(1);
+        let mut reduced = g.reduced.clone();
+        if info.nest.kind == NestKind::Reduce {
+            let mine: Vec<usize> = map[info.kept()..].iter().flatten().copied().collect();
+            let wanted: Vec<bool> = (0..g.axes.len()).map(|a| mine.contains(&a)).collect();
+            if g.has_reduction {
+                if (0..g.axes.len()).any(|a| wanted[a] != reduced[a] && !one(a)) {
+                    return Err(WhyNot::new("it reduces over other axes than the group"));
+                }
+            } else {
+                reduced = wanted;
+            }
+        }
+        let any_reduced = g.has_reduction || info.nest.kind == NestKind::Reduce;
+        // Every member (and the new one) must cover the parallel axes, and the reduced ones wholly or not at all.
+        let members = g.members.iter().map(|m| (*m, &g.maps[m])).chain([(op, map)]);
+        for (member, axes) in members {
+            let covered = |a: usize| axes.contains(&Some(a));
+            for a in 0..g.axes.len() {
+                if !reduced[a] && !covered(a) && !one(a) {
+                    return Err(WhyNot::new("a member would be computed more than once along a parallel axis"));
+                }
+            }
+            let red: Vec<usize> = (0..g.axes.len()).filter(|&a| reduced[a] && any_reduced && !one(a)).collect();
+            let count = red.iter().filter(|&&a| covered(a)).count();
+            if count != 0 && count != red.len() {
+                return Err(WhyNot::new("a member covers only a part of the reduced axes"));
+            }
+            let member_info = &self.infos[&member];
+            if member_info.nest.kind == NestKind::Reduce
+                && axes[..member_info.kept()].iter().flatten().any(|&a| reduced[a] && !one(a))
+            {
+                return Err(WhyNot::new("a reduction keeps an axis that another reduces"));
+            }
+        }
+        Ok(reduced)
+    }
+
+    /// Whether `op` depends on the group through an op that is not in it.
+    fn depends_through_others(&self, op: Op, group: usize, first: usize) -> bool {
+        let mut stack: Vec<Op> = Vec::new();
+        let mut seen: FxHashMap<Op, ()> = FxHashMap::default();
+        let push_inputs = |of: Op, stack: &mut Vec<Op>| {
+            let mut visit = |v: Value| {
+                if let Some(def) = self.ir.def_op(v) {
+                    stack.push(def);
+                }
+            };
+            match self.infos.get(&of) {
+                Some(info) => {
+                    info.loads.iter().for_each(|l| visit(l.tensor));
+                    self.ir.operands(of).for_each(&mut visit);
+                }
+                None => self.ir.operands(of).for_each(&mut visit),
+            }
+        };
+        let mut direct = Vec::new();
+        push_inputs(op, &mut direct);
+        // Inputs that are members themselves are fine; what others lead to is not.
+        stack.extend(direct.into_iter().filter(|d| self.group_of.get(d) != Some(&group)));
+        while let Some(current) = stack.pop() {
+            let Some(&at) = self.position.get(&current) else { continue };
+            // A whole group is one kernel: following one member follows all.
+            let members: Vec<Op> = match self.group_of.get(&current) {
+                Some(&h) => self.groups[h].members.clone(),
+                None => vec![current],
+            };
+            if at < first && members.iter().all(|m| self.position[m] < first) {
+                continue;
+            }
+            for m in members {
+                if seen.insert(m, ()).is_some() {
+                    continue;
+                }
+                let mut inputs = Vec::new();
+                push_inputs(m, &mut inputs);
+                for i in inputs {
+                    if self.group_of.get(&i) == Some(&group) {
+                        return true;
+                    }
+                    stack.push(i);
+                }
+            }
+        }
+        false
+    }
+
+    fn group_name(&self, group: usize) -> String {
+        let first = self.groups[group].members[0];
+        let name = self.ir.results(first).find_map(|v| self.ir.value_name(v).map(str::to_string));
+        name.map_or_else(|| format!("group {group}"), |n| format!("the group of %{n}"))
+    }
+
+    fn say(&mut self, op: Op, text: String) {
+        let name = self.ir.results(op).find_map(|v| self.ir.value_name(v).map(|n| format!("%{n}: ")));
+        let loc = self.ir.op(op).loc;
+        self.decisions.push(Decision { op, loc, text: name.unwrap_or_default() + &text });
+    }
+}
