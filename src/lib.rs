@@ -8,3 +8,6 @@ pub use rinductor_scalar as scalar;
 pub use rinductor_support as support;
 
 pub mod ir;
+
+pub mod dialects;
+pub mod sched;

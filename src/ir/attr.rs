@@ -273,7 +273,9 @@ impl Ir {
     pub fn as_bool(&self, attr: Attr) -> Option<bool> {
         match self.attr(attr) {
             AttrData::Bool(b) => Some(*b),
-            AttrData::Integer { value, ty } if matches!(self.ty(*ty), TypeData::Integer { width: 1, .. }) => Some(*value != 0),
+            AttrData::Integer { value, ty } if matches!(self.ty(*ty), TypeData::Integer { width: 1, .. }) => {
+                Some(*value != 0)
+            }
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Locations: where an op comes from, from the model's source line down to the kernel.
 
-use super::attr::Attr;
 use super::Ir;
+use super::attr::Attr;
 use rinductor_support::diag::Place;
 use rinductor_support::{Name, SourceId, Span, entity_id};
 
@@ -96,9 +96,7 @@ impl Ir {
     pub fn place(&self, loc: Loc) -> Place {
         match loc {
             Loc::Unknown => Place::None,
-            Loc::At { source, offset } => {
-                Span { source: SourceId(source.into()), start: offset, end: offset }.into()
-            }
+            Loc::At { source, offset } => Span { source: SourceId(source.into()), start: offset, end: offset }.into(),
             Loc::Id(id) => match self.locs.get(id) {
                 LocData::File { file, line, column, .. } => {
                     Place::File { file: self.text(*file).to_string(), line: *line, column: *column }

@@ -1,7 +1,7 @@
 //! Builtin types. Equal types are one [`Type`].
 
-use super::attr::Attr;
 use super::Ir;
+use super::attr::Attr;
 use rinductor_support::entity_id;
 
 entity_id! {
@@ -52,8 +52,24 @@ impl FloatKind {
     pub const ALL: [FloatKind; 18] = {
         use FloatKind::*;
         [
-            f16, bf16, f32, f64, f80, f128, tf32, f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E3M4, f8E4M3, f8E4M3B11FNUZ, f8E4M3FN,
-            f8E4M3FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU,
+            f16,
+            bf16,
+            f32,
+            f64,
+            f80,
+            f128,
+            tf32,
+            f4E2M1FN,
+            f6E2M3FN,
+            f6E3M2FN,
+            f8E3M4,
+            f8E4M3,
+            f8E4M3B11FNUZ,
+            f8E4M3FN,
+            f8E4M3FNUZ,
+            f8E5M2,
+            f8E5M2FNUZ,
+            f8E8M0FNU,
         ]
     };
     /// The text: `f32`.
@@ -221,7 +237,9 @@ impl Ir {
     /// The sizes of a tensor, memref or vector.
     pub fn shape(&self, ty: Type) -> Option<&[i64]> {
         match self.ty(ty) {
-            TypeData::Tensor { shape, .. } | TypeData::MemRef { shape, .. } | TypeData::Vector { shape, .. } => Some(shape),
+            TypeData::Tensor { shape, .. } | TypeData::MemRef { shape, .. } | TypeData::Vector { shape, .. } => {
+                Some(shape)
+            }
             _ => None,
         }
     }

@@ -8,8 +8,10 @@ use rinductor_index::{Atom, Expr};
 fn op_cost(name: &str) -> u32 {
     match name {
         "loops.load" | "loops.index" | "loops.yield" | "loops.put" | "arith.constant" | "loops.return" => 0,
-        "arith.divf" | "math.sqrt" | "math.rsqrt" | "arith.divsi" | "arith.remsi" | "arith.remf" | "scalar.floor_rem" => 4,
-        "math.floor" | "math.ceil" | "math.absf" | "math.absi" | "math.fma" | "math.trunc" | "math.roundeven" | "math.copysign" => 1,
+        "arith.divf" | "math.sqrt" | "math.rsqrt" | "arith.divsi" | "arith.remsi" | "arith.remf"
+        | "scalar.floor_rem" => 4,
+        "math.floor" | "math.ceil" | "math.absf" | "math.absi" | "math.fma" | "math.trunc" | "math.roundeven"
+        | "math.copysign" => 1,
         _ if name.starts_with("math.") || name.starts_with("scalar.") => 12,
         _ => 1,
     }

@@ -215,7 +215,7 @@ impl<'a> Grouping<'a> {
         let n = info.sizes.len();
         let one = |e: Expr| self.ir.exprs.as_int(e) == Some(1);
         let mut map: AxisMap = vec![None; n];
-        let mut set = |dim: usize, axis: usize, map: &mut AxisMap| -> Result<(), WhyNot> {
+        let set = |dim: usize, axis: usize, map: &mut AxisMap| -> Result<(), WhyNot> {
             if info.sizes[dim] != g.axes[axis] {
                 return Ok(()); // another size: the shared tensor is broadcast along it in one of the two
             }
@@ -291,7 +291,9 @@ impl<'a> Grouping<'a> {
             let mine = dim.and_then(|d| map[d]);
             let size_one = self.ir.exprs.as_int(self.infos[&def].nest.space[k]) == Some(1);
             if mine != theirs && !(size_one && theirs.is_none()) {
-                return Err(WhyNot::new(format!("it reads coordinate {k} of the group's result at another point than its own")));
+                return Err(WhyNot::new(format!(
+                    "it reads coordinate {k} of the group's result at another point than its own"
+                )));
             }
         }
         Ok(())

@@ -81,7 +81,8 @@ impl Names {
             return id;
         }
         self.bytes.push_str(text);
-        self.ends.push(u32::try_from(self.bytes.len()).expect("fewer than 4 GiB of distinct names: sources are smaller"));
+        self.ends
+            .push(u32::try_from(self.bytes.len()).expect("fewer than 4 GiB of distinct names: sources are smaller"));
         let id = Name::from_index(self.ends.len() - 1);
         let (bytes, ends) = (&self.bytes, &self.ends);
         self.table.insert_unique(hash, id, |&id| FxBuild::default().hash_one(slice(bytes, ends, id)));

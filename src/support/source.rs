@@ -90,9 +90,9 @@ impl SourceMap {
     /// Line and column (both from 1; the column counts characters, as mlir-opt's counts bytes of ASCII) of a byte offset.
     pub fn line_col(&self, id: SourceId, offset: u32) -> (u32, u32) {
         let Some(file) = self.files.get(id.0 as usize) else { return (0, 0) };
-        let lines = file.lines.get_or_init(|| {
-            std::iter::once(0).chain(memchr_newlines(&file.text).map(|i| i as u32 + 1)).collect()
-        });
+        let lines = file
+            .lines
+            .get_or_init(|| std::iter::once(0).chain(memchr_newlines(&file.text).map(|i| i as u32 + 1)).collect());
         let line = lines.partition_point(|&start| start <= offset) - 1;
         let start = lines[line] as usize;
         let end = (offset as usize).min(file.text.len());
