@@ -10,4 +10,6 @@ pub use rinductor_support as support;
 pub mod ir;
 
 pub mod dialects;
+pub mod pass;
+pub mod passes;
 pub mod sched;

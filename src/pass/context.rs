@@ -1,0 +1,72 @@
+//! What a pass may use while it runs: facts about ops, messages, counters.
+
+use super::OpInfos;
+use crate::ir::{Ir, Op};
+use crate::support::{Diagnostic, Severity};
+
+/// Handed to a pass each time it runs.
+pub struct PassContext<'a> {
+    /// Facts about ops.
+    pub infos: &'a dyn OpInfos,
+    pass: &'static str,
+    statistics: &'static [(&'static str, &'static str)],
+    counts: Vec<u64>,
+    diagnostics: Vec<Diagnostic>,
+    remarks: bool,
+}
+
+impl<'a> PassContext<'a> {
+    /// A context for one run of a pass. `remarks` says whether anybody reads remarks.
+    pub fn new(pass: &dyn super::AnyPass, infos: &'a dyn OpInfos, remarks: bool) -> Self {
+        let statistics = pass.statistics();
+        let counts = vec![0; statistics.len()];
+        Self { infos, pass: pass.name(), statistics, counts, diagnostics: Vec::new(), remarks }
+    }
+
+    /// The name of the pass that runs.
+    pub fn pass(&self) -> &'static str {
+        self.pass
+    }
+
+    /// Adds to a counter.
+    ///
+    /// # Panics
+    /// The pass did not declare the counter in its `statistics`.
+    pub fn count(&mut self, name: &str, n: u64) {
+        let i = self.statistics.iter().position(|s| s.0 == name);
+        self.counts[i.expect("a pass counts only what its statistics declare")] += n;
+    }
+
+    /// Whether remarks are shown: ask before working out an expensive one.
+    pub fn wants_remarks(&self) -> bool {
+        self.remarks
+    }
+
+    /// Says what the pass did or did not do at an op, and why.
+    pub fn remark(&mut self, ir: &Ir, op: Op, message: impl Into<String>) {
+        if self.remarks {
+            let place = ir.place(ir.op(op).loc);
+            self.diagnostics.push(Diagnostic::new(
+                Severity::Remark,
+                place,
+                format!("{}: {}", self.pass, message.into()),
+            ));
+        }
+    }
+
+    /// Warns about an op.
+    pub fn warn(&mut self, ir: &Ir, op: Op, message: impl Into<String>) {
+        let place = ir.place(ir.op(op).loc);
+        self.diagnostics.push(Diagnostic::new(Severity::Warning, place, message));
+    }
+
+    /// Adds a message of any kind; after an error the pipeline stops when the pass returns.
+    pub fn emit(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Takes messages and counters, when the pass has run.
+    pub fn finish(self) -> (Vec<Diagnostic>, Vec<u64>) {
+        (self.diagnostics, self.counts)
+    }
+}

@@ -1,0 +1,68 @@
+//! What passes that work on any dialect need to know of an op.
+
+use crate::ir::{Ir, Op};
+
+/// Facts about an op, from its definition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OpTraits {
+    /// Without effects: the same operands give the same results, and an unused one can go. Of an op with regions it says so of the op
+    /// itself; what stands in the regions counts too.
+    pub pure: bool,
+    /// Ends a block.
+    pub terminator: bool,
+    /// Operands may change places.
+    pub commutative: bool,
+    /// What is inside uses no value from outside.
+    pub isolated: bool,
+}
+
+/// Where the facts come from: the registry of dialects.
+pub trait OpInfos {
+    /// The facts about an op of this name; None for an op that is not known, about which nothing may be assumed.
+    fn traits(&self, name: &str) -> Option<OpTraits>;
+}
+
+/// Nothing is known of any op.
+pub struct NoInfos;
+
+impl OpInfos for NoInfos {
+    fn traits(&self, _: &str) -> Option<OpTraits> {
+        None
+    }
+}
+
+impl dyn OpInfos + '_ {
+    /// The facts about an op; those of an unknown op are the careful ones.
+    pub fn of(&self, ir: &Ir, op: Op) -> OpTraits {
+        self.traits(ir.op_name(op)).unwrap_or_default()
+    }
+
+    /// Whether an op has no effects, nor has anything inside it.
+    pub fn is_pure(&self, ir: &Ir, op: Op) -> bool {
+        let mut pure = self.of(ir, op).pure;
+        if pure && !ir.regions_of(op).is_empty() {
+            ir.walk(op, &mut |inner| {
+                let t = self.of(ir, inner);
+                pure &= t.pure || t.terminator;
+            });
+        }
+        pure
+    }
+}
+
+/// Facts for the tests of passes: ops of `pure.` are pure, those of `comm.` also commute, those of `end.` end a block.
+#[cfg(test)]
+pub(crate) struct TestInfos;
+
+#[cfg(test)]
+impl OpInfos for TestInfos {
+    fn traits(&self, name: &str) -> Option<OpTraits> {
+        let dialect = super::level::dialect_of(name);
+        Some(OpTraits {
+            pure: matches!(dialect, "pure" | "comm"),
+            terminator: dialect == "end",
+            commutative: dialect == "comm",
+            isolated: dialect == "isolated",
+        })
+    }
+}

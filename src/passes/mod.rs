@@ -1,0 +1,35 @@
+//! The passes, one file each, and the one table of all of them.
+//!
+//! To add a pass: write its file (see [`crate::pass`]), name the module and put its `PASS` into [`TABLE`], both in alphabetical order, and
+//! add tests in the folder of its name under `test/`.
+
+use crate::pass::AnyPass;
+
+pub mod cse;
+pub mod dce;
+pub mod symbol_dce;
+
+/// All passes, by name.
+pub static TABLE: &[&dyn AnyPass] = &[&cse::PASS, &dce::PASS, &symbol_dce::PASS];
+
+/// The pass of a name.
+pub fn find(name: &str) -> Option<&'static dyn AnyPass> {
+    TABLE.iter().copied().find(|p| p.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_every_pass_says_what_it_does() {
+        assert!(TABLE.is_sorted_by(|a, b| a.name() < b.name()));
+        for pass in TABLE {
+            assert!(!crate::pass::summary(*pass).is_empty(), "{} has no //! comment", pass.name());
+            for option in pass.options() {
+                let values = [(option.name.as_str(), option.default.as_str())];
+                assert!(pass.with_options(&values).is_ok(), "{}: default of {}", pass.name(), option.name);
+            }
+        }
+    }
+}
