@@ -1,1 +1,24 @@
-//! TODO-DOC defs
+//! Dialect files: the reader and checker of `.dialect` and `.rules` files, and the evaluator of what they say.
+//!
+//! A definition is data. Given one op of a graph as an [`Instance`], the evaluator gives its result types ([`infer`]), the
+//! requirements that it breaks ([`verify`]) and what it computes ([`instantiate`]). Nothing here knows of the IR, so
+//! the build script, the interpreter, the lowering and the verifier use it alike.
+//! docs/dialect-files.md is the reference of the language.
+//!
+//! [`infer`]: crate::eval::infer
+//! [`verify`]: crate::eval::verify
+//! [`instantiate`]: crate::eval::instantiate
+
+pub mod assembly;
+pub mod ast;
+pub mod builtins;
+pub mod instance;
+pub mod print;
+pub mod read;
+pub mod schema;
+pub mod semantics;
+pub mod types;
+
+pub use ast::{File, OpDef, RuleDef, Signature};
+pub use instance::{Arg, Instance, Number, ResultType, TensorArg, TensorType};
+pub use semantics::{Body, Bounds, Combiner, Indirect, Nest, NestKind, Node, NodeId, NodeKind, Output, ScatterMode, Semantics, Source};
