@@ -80,8 +80,6 @@ builtins! {
     Any "any" ["(bool[]) -> bool"];
     /// Whether all items are true.
     All "all" ["(bool[]) -> bool"];
-    /// a / b rounded up.
-    CeilDiv "ceildiv" ["(int, int) -> int"];
     /// The dimension counted from the first, or an error if there is no such dimension: dim(-1, 3) = 2.
     Dim "dim" ["(int, int) -> int"];
     /// The dimensions counted from the first: dims([-1, 0], 3) = [2, 0]; all of them for none or an empty list.

@@ -98,6 +98,10 @@ fn syntax_error(text: &str, source: SourceId, at: usize, variant: &ErrorVariant<
     };
     let span = Span::new(source, at, at + found_len);
     match variant {
+        // Where an expression could go on, pest tells all the ways in which it could.
+        ErrorVariant::ParsingError { positives, .. } if positives.contains(&Rule::subscript) => {
+            Diagnostic::error(span, format!("expected an operator or the end of the expression, found {found}"))
+        }
         ErrorVariant::ParsingError { positives, .. } if !positives.is_empty() => {
             let mut wanted: Vec<String> = positives.iter().map(|r| describe(*r)).collect();
             wanted.sort();

@@ -82,7 +82,7 @@ fn expressions_bind_as_they_look() {
         ("-a ** 2 ** 3", "-(a ** (2 ** 3))"),
         ("a - -1", "(a - -1)"),
         ("a or b and not c == d", "(a or (b and !(c == d)))"),
-        ("a // b % c", "((a // b) % c)"),
+        ("a floordiv b % c ceildiv d", "(((a floordiv b) % c) ceildiv d)"),
         ("1 + if a then b else c + d", "(1 + if a b (c + d))"),
         ("w.mean[i, 0].m2", "w.mean[i,0].m2"),
         ("sum(r in k) => x[r] + 1", "agg k => (x[r] + 1)"),
@@ -111,7 +111,7 @@ fn syntax_errors_are_all_reported_where_they_stand() {
         errors,
         [
             "t.dialect:3:14: error: expected an expression, found ';'",
-            "t.dialect:9:4: error: expected ';', found 'a'",
+            "t.dialect:9:4: error: expected an operator or the end of the expression, found 'a'",
             "t.dialect:9:35: error: 'nothing' is not a type function (promote, float, bool, like, tensor, view, reduced, int)",
         ]
     );
