@@ -21,6 +21,9 @@ use crate::walk::{floor_div, floor_mod};
 /// How far the search for a remainder's quotient may itself recombine sums.
 const RECOMBINING: u32 = 4;
 
+/// How deep the division of one expression may go into others before it is left as it stands. Text cannot nest so deep.
+const DIVIDING: u32 = 4 * crate::MAX_DEPTH as u32;
+
 /// How often a sum is searched again after something was recombined in it.
 const PASSES: usize = 32;
 
@@ -30,6 +33,10 @@ impl Exprs {
         if let Some(&q) = self.quotients.get(&(a, n)) {
             return q;
         }
+        if self.dividing == DIVIDING {
+            return self.intern(Node::FloorDiv(a, n));
+        }
+        self.dividing += 1;
         let q = match (self.as_int(a), self.as_int(n)) {
             (_, Some(1)) => a,
             (_, Some(0)) => self.intern(Node::FloorDiv(a, n)),
@@ -46,6 +53,7 @@ impl Exprs {
             }
             (_, None) => self.floordiv_expr(a, n),
         };
+        self.dividing -= 1;
         self.quotients.insert((a, n), q);
         q
     }
@@ -92,11 +100,9 @@ impl Exprs {
                         return self.floordiv(x, n);
                     }
                 }
-                Node::Mod(x, m) if r == 0 => {
-                    if let Some(m) = self.as_int(m).filter(|m| *m > 0 && m % k == 0) {
-                        let (k, m) = (self.int(k), self.int(m / k));
-                        let x = self.floordiv(x, k);
-                        return self.modulo(x, m);
+                Node::Mod(..) if r == 0 => {
+                    if let Some(q) = self.floordiv_remainder(monomial, k) {
+                        return q;
                     }
                 }
                 _ => {}
@@ -104,6 +110,27 @@ impl Exprs {
         }
         let (a, k) = (self.sum_of_sorted(rest, r), self.int(k));
         self.intern(Node::FloorDiv(a, k))
+    }
+
+    /// `(x mod (k*m)) floordiv k`, through as many remainders as are within each other.
+    fn floordiv_remainder(&mut self, a: Expr, k: i64) -> Option<Expr> {
+        let (mut x, mut moduli) = (a, Vec::new());
+        while let Node::Mod(inner, m) = *self.node(x)
+            && let Some(m) = self.as_int(m).filter(|m| *m > 0 && m % k == 0)
+        {
+            moduli.push(m / k);
+            x = inner;
+        }
+        if moduli.is_empty() {
+            return None;
+        }
+        let k = self.int(k);
+        let mut q = self.floordiv(x, k);
+        for m in moduli.into_iter().rev() {
+            let m = self.int(m);
+            q = self.modulo(q, m);
+        }
+        Some(q)
     }
 
     fn floordiv_expr(&mut self, a: Expr, n: Expr) -> Expr {

@@ -111,6 +111,8 @@ pub struct Exprs {
     names: Vec<String>,
     symbols: FxHashMap<String, SymId>,
     pub(crate) quotients: FxHashMap<(Expr, Expr), Expr>,
+    /// How deep the calls of `floordiv` and of the search for quotients in sums are.
+    pub(crate) dividing: u32,
     pub(crate) recombining: u32,
 }
 

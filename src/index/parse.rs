@@ -27,6 +27,9 @@ pub const MAX_DEPTH: usize = 64;
 /// that a byte of text can cost.
 const MAX_TOKENS: usize = 4096;
 
+/// Up to so many words, an expression is within the limits in its canonical form too.
+const SURELY_SMALL: usize = 64;
+
 /// Why a text is not an expression.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
@@ -73,7 +76,29 @@ impl Exprs {
         if let Some((_, span)) = parser.tokens.get(parser.next) {
             return Err(error(span.clone(), format!("expected an operator, found '{}'", &text[span.clone()])));
         }
-        parser.integer(value, start)
+        let words = parser.tokens.len();
+        let e = parser.integer(value, start)?;
+        if words > SURELY_SMALL && !self.is_readable(e) {
+            let message = format!("in canonical form this has over {MAX_TOKENS} words or nests over {MAX_DEPTH} deep");
+            return Err(error(0..text.len(), message));
+        }
+        Ok(e)
+    }
+
+    /// Whether the text of `e` is within the limits of the parser.
+    fn is_readable(&self, e: Expr) -> bool {
+        let shown = self.display(e);
+        let (mut words, mut depth, mut deepest) = (0, 1, 1);
+        for token in Token::lexer(&shown) {
+            words += 1;
+            match token {
+                Ok(Token::Open) => depth += 1,
+                Ok(Token::Close) => depth -= 1,
+                _ => {}
+            }
+            deepest = deepest.max(depth);
+        }
+        words <= MAX_TOKENS && deepest < MAX_DEPTH
     }
 }
 

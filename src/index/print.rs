@@ -22,6 +22,8 @@ enum Around {
     Sum,
     /// `*`, on the left.
     Product,
+    /// `floordiv` or `mod`, on the right: a chain of these needs no parentheses, however long it is.
+    Quotient,
     /// What takes one word, a call, or parentheses.
     Operand,
 }
@@ -96,6 +98,7 @@ impl Exprs {
             Around::Nothing => false,
             Around::Sum => binds <= Binds::Sum,
             Around::Product => binds <= Binds::Quotient,
+            Around::Quotient => binds <= Binds::Product && !matches!(node, Node::FloorDiv(..) | Node::Mod(..)),
             Around::Operand => binds <= Binds::Product,
         };
         if enclosed {
@@ -118,7 +121,7 @@ impl Exprs {
             }
             Node::Mod(a, b) if sympy => call("Mod(", &[*a, *b], out),
             Node::FloorDiv(a, b) | Node::Mod(a, b) => {
-                out.push(Piece::Expr(*a, Around::Operand));
+                out.push(Piece::Expr(*a, Around::Quotient));
                 out.push(Piece::Text(match (node, sympy) {
                     (Node::Mod(..), _) => " mod ",
                     (_, true) => "//",

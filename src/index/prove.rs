@@ -67,7 +67,45 @@ impl<'a, 'b> Prover<'a, 'b> {
                 return self.nonnegative(ex, smaller);
             }
         }
-        false
+        let bound = terms.iter().enumerate().find_map(|(i, &t)| Some((i, self.bound_quotient(ex, t)?)));
+        let Some((i, bound)) = bound else { return false };
+        let mut parts: Vec<(i64, Expr)> = terms.iter().map(|t| (t.coefficient, t.monomial)).collect();
+        parts[i] = (1, bound);
+        let smaller = ex.linear_sum(&parts, constant);
+        self.nonnegative(ex, smaller)
+    }
+
+    /// Something not greater than a term `o*n*(x floordiv n)`, from `x - n + 1 <= n*(x floordiv n) <= x`.
+    fn bound_quotient(&mut self, ex: &mut Exprs, term: Term) -> Option<Expr> {
+        let (_, factors) = ex.split_product(term.monomial);
+        for (i, f) in factors.iter().enumerate() {
+            let Node::FloorDiv(x, n) = *ex.node(f.base) else { continue };
+            if f.power != 1 || self.analysis.facts(ex, n).lo <= 0 {
+                continue;
+            }
+            let mut others = factors.clone();
+            others.remove(i);
+            let others = ex.product_of_factors(others);
+            let others = ex.scale(others, term.coefficient);
+            let o = match (ex.as_int(others), ex.as_int(n)) {
+                (Some(c), Some(k)) if c % k == 0 => ex.int(c / k),
+                (Some(_), _) => continue,
+                _ => match ex.divide_terms(others, n) {
+                    (o, rest) if ex.as_int(rest) == Some(0) => o,
+                    _ => continue,
+                },
+            };
+            let sign = self.analysis.facts(ex, o);
+            let inner = if sign.lo >= 0 {
+                ex.linear_sum(&[(1, x), (-1, n)], 1)
+            } else if sign.hi <= 0 {
+                x
+            } else {
+                continue;
+            };
+            return Some(ex.mul(o, inner));
+        }
+        None
     }
 
     /// A quotient against the rest, exactly; an extremum against the rest, operand by operand.
