@@ -1,0 +1,131 @@
+//! Gives tests to a worker process and collects their results. If the worker dies, the tests that it had are run again
+//! with their tools as processes of their own, by a new worker.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use crate::result::{Code, TestResult};
+use crate::run::protocol::{Done, Job, Setup};
+
+/// The argument by which the runner's own program becomes a worker.
+pub const AS_WORKER: &str = "--as-worker";
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All tests have results.
+    Complete,
+    /// The time of the whole run was over.
+    OutOfTime,
+    /// The receiver of results wanted no more.
+    Stopped,
+}
+
+struct Worker {
+    child: Child,
+    socket: UnixStream,
+    answers: Receiver<Done>,
+}
+
+impl Worker {
+    fn start(setup: &[u8]) -> Result<Worker, String> {
+        let failed = |e: std::io::Error| format!("cannot start a worker process: {e}");
+        let program = std::env::current_exe().map_err(failed)?;
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        let mut command = Command::new(program);
+        command.arg(AS_WORKER).stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
+        let child = command.spawn().map_err(failed)?;
+        // The command holds the other end of the socket; without this, the end of the worker would not be seen.
+        drop(command);
+        let reader = BufReader::new(ours.try_clone().map_err(failed)?);
+        let (sender, answers) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in reader.lines().map_while(Result::ok) {
+                let Ok(done) = serde_json::from_str(&line) else { break };
+                if sender.send(done).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut worker = Worker { child, socket: ours, answers };
+        // A worker that is dead already shows when its answers end.
+        let _ = worker.socket.write_all(setup);
+        Ok(worker)
+    }
+
+    fn send(&mut self, job: &Job) {
+        if let Ok(mut line) = serde_json::to_vec(job) {
+            line.push(b'\n');
+            let _ = self.socket.write_all(&line);
+        }
+    }
+
+    /// Ends the worker, with all processes of its tests.
+    fn stop(mut self) {
+        crate::shell::process::kill_tree(self.child.id());
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the jobs. `on_result` gets each result as it comes, and says whether to go on.
+pub fn run(
+    setup: &Setup,
+    jobs: Vec<Job>,
+    deadline: Option<Instant>,
+    mut on_result: impl FnMut(usize, TestResult) -> bool,
+) -> Result<End, String> {
+    let mut first = serde_json::to_vec(setup).map_err(|e| e.to_string())?;
+    first.push(b'\n');
+    let mut queue = VecDeque::from(jobs);
+    let mut running: BTreeMap<usize, Job> = BTreeMap::new();
+    let mut worker = Worker::start(&first)?;
+    // A few more than there are threads, so that no thread waits for the way to here and back.
+    let window = setup.threads + setup.threads.min(16);
+    let end = loop {
+        while running.len() < window
+            && let Some(job) = queue.pop_front()
+        {
+            worker.send(&job);
+            running.insert(job.id, job);
+        }
+        if running.is_empty() {
+            break End::Complete;
+        }
+        let wait = deadline.map_or(Duration::from_secs(3600), |d| d.saturating_duration_since(Instant::now()));
+        match worker.answers.recv_timeout(wait) {
+            Ok(done) => {
+                if running.remove(&done.id).is_some() && !on_result(done.id, done.result) {
+                    break End::Stopped;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) if deadline.is_some_and(|d| Instant::now() >= d) => break End::OutOfTime,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                worker.stop();
+                let mut stop = false;
+                // A test whose tools were processes already is to blame only if there is no other.
+                let all_isolated = running.values().all(|job| job.isolated);
+                for (id, job) in std::mem::take(&mut running) {
+                    if all_isolated {
+                        // Not a tool of this test, then, but the runner itself; once more would be no different.
+                        let message = "the process of the test runner crashed twice while this test was running";
+                        stop |= !on_result(id, TestResult::new(Code::Unresolved, message));
+                    } else {
+                        queue.push_front(Job { isolated: true, ..job });
+                    }
+                }
+                worker = Worker::start(&first)?;
+                if stop {
+                    break End::Stopped;
+                }
+            }
+        }
+    };
+    worker.stop();
+    Ok(end)
+}
