@@ -60,6 +60,8 @@ pub struct Options {
     pub dump_input_filter: Option<DumpFilter>,
     /// How many lines around those.
     pub dump_input_context: usize,
+    /// The least width of the column of labels in the annotated input.
+    pub dump_input_label_width: usize,
     /// Use terminal colours in the report.
     pub color: bool,
     /// Name of the check file in reports.
@@ -87,6 +89,7 @@ impl Default for Options {
             dump_input: DumpInput::Fail,
             dump_input_filter: None,
             dump_input_context: 5,
+            dump_input_label_width: 0,
             color: false,
             check_name: "<check file>".into(),
             input_name: "<stdin>".into(),

@@ -19,9 +19,15 @@ pub struct Outcome {
     /// The text for the error stream, with its last newline: errors, notes, remarks and the annotated input. Empty for a
     /// plain success.
     pub report: Vec<u8>,
+    /// Whether LLVM leaves with the exit code of a mismatch though the check file is at fault.
+    pub(crate) exits_as_mismatch: bool,
 }
 
 impl Outcome {
+    pub(crate) fn new(verdict: Verdict, report: Vec<u8>) -> Outcome {
+        Outcome { verdict, report, exits_as_mismatch: false }
+    }
+
     /// Whether the input passed.
     pub fn passed(&self) -> bool {
         self.verdict == Verdict::Match
@@ -32,7 +38,13 @@ impl Outcome {
         match self.verdict {
             Verdict::Match => 0,
             Verdict::Mismatch => 1,
-            Verdict::Error => 2,
+            Verdict::Error => {
+                if self.exits_as_mismatch {
+                    1
+                } else {
+                    2
+                }
+            }
         }
     }
 }
