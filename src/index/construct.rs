@@ -133,6 +133,11 @@ impl Exprs {
             return e;
         }
         let mut args: Vec<Expr> = parts.iter().map(|&(c, e)| self.scale(e, c)).collect();
+        if parts.iter().any(|p| p.0 != 1) {
+            // A product that does not fit may stand as a term of a sum that does.
+            let parts: Vec<(i64, Expr)> = args.iter().map(|&e| (1, e)).collect();
+            return self.linear_sum(&parts, constant);
+        }
         if constant != 0 {
             args.push(self.int(constant));
         }

@@ -112,7 +112,7 @@ impl<'a, 'b> Prover<'a, 'b> {
     fn by_cases(&mut self, ex: &mut Exprs, term: Term, rest: &[(i64, Expr)], constant: i64) -> Option<bool> {
         let c = term.coefficient;
         match ex.node(term.monomial).clone() {
-            Node::FloorDiv(x, n) if c.abs() == 1 && self.analysis.facts(ex, n).lo > 0 => {
+            Node::FloorDiv(x, n) if c.unsigned_abs() == 1 && self.analysis.facts(ex, n).lo > 0 => {
                 let rest = ex.linear_sum(rest, constant);
                 let scaled = ex.mul(rest, n);
                 let d = if c == 1 {

@@ -154,12 +154,14 @@ impl Facts {
     }
 
     fn interval(lo: i128, hi: i128) -> Facts {
-        Facts { lo: lo.clamp(-FAR, FAR), hi: hi.clamp(-FAR, FAR), modulus: 1, residue: 0 }
+        // A bound on the far side stays a bound, so that two of them never look like one value.
+        Facts { lo: lo.clamp(-FAR, FAR - 1), hi: hi.clamp(1 - FAR, FAR), modulus: 1, residue: 0 }
     }
 
     fn with_congruence(mut self, modulus: Option<i128>, residue: Option<i128>) -> Facts {
         if let (Some(m), Some(r)) = (modulus, residue)
             && m.unsigned_abs() < 1 << 62
+            && r.abs() < FAR
         {
             (self.modulus, self.residue) = (m.abs(), if m == 0 { r } else { r.rem_euclid(m.abs()) });
         }
@@ -189,7 +191,7 @@ impl Facts {
         let m = gcd(self.modulus, o.modulus);
         let lo = if self.lo.min(o.lo) <= -FAR { -FAR } else { self.lo + o.lo };
         let hi = if self.hi.max(o.hi) >= FAR { FAR } else { self.hi + o.hi };
-        Facts::interval(lo, hi).with_congruence(Some(m), self.residue.checked_add(o.residue))
+        Facts::interval(lo, hi).with_congruence(Some(m), Some(self.residue + o.residue))
     }
 
     fn mul(self, o: Facts) -> Facts {

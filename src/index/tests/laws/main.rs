@@ -46,10 +46,42 @@ fn canonical_forms_keep_values() {
     each(1, |ex, tree, e, random, seed| {
         for point in Points::random(random).all() {
             if let Some(v) = tree.value(&point) {
+                let v = i64::try_from(v).unwrap();
                 assert_eq!(value(ex, e, &point), Ok(v), "seed {seed}: {tree:?} became {} at {point:?}", ex.display(e));
             }
         }
     });
+}
+
+#[test]
+fn large_numbers_are_right_or_an_error() {
+    let mut known = 0;
+    each(80_001, |ex, _, _, random, seed| {
+        let tree = Tree::random(random, 1 + (seed % 4) as u32).enlarged(random);
+        let e = tree.build(ex);
+        let shown = ex.display(e);
+        assert_eq!(ex.parse(&shown), Ok(e), "seed {seed}: {tree:?}");
+        let points = Points::random(random);
+        let env = env(ex, &points);
+        let (s, expanded, range) = (ex.simplify(e, &env), ex.expand(e), ex.range(e, &env));
+        for point in points.all().step_by(7) {
+            let Some(v) = tree.value(&point) else { continue };
+            for e in [e, s, expanded] {
+                match value(ex, e, &point) {
+                    Ok(found) => {
+                        known += 1;
+                        assert_eq!(i128::from(found), v, "seed {seed}: {shown} became {} at {point:?}", ex.display(e));
+                        assert!(
+                            range.contains(found),
+                            "seed {seed}: {shown} is {found} at {point:?}, not in {range:?}"
+                        );
+                    }
+                    Err(error) => assert_eq!(error, EvalError::Overflow, "seed {seed}: {shown} at {point:?}"),
+                }
+            }
+        }
+    });
+    assert!(known > 100_000, "only {known} values");
 }
 
 #[test]
@@ -168,7 +200,7 @@ fn substitution_is_evaluation() {
         for point in Points::random(random).all() {
             let Some(inner) = with.value(&point) else { continue };
             let mut moved = point;
-            moved[1] = inner;
+            moved[1] = i64::try_from(inner).unwrap();
             if let Ok(v) = value(ex, e, &moved) {
                 let shown = (ex.display(e), ex.display(new), ex.display(s));
                 assert_eq!(value(ex, s, &point), Ok(v), "seed {seed}: {shown:?} at {point:?}");

@@ -76,6 +76,19 @@ impl Tree {
         Tree::Binary(op, left, right)
     }
 
+    /// The same tree, its numbers replaced by some near the ends of `i64`.
+    pub fn enlarged(self, r: &mut Random) -> Tree {
+        const LARGE: [i64; 8] = [i64::MIN, i64::MIN + 1, i64::MAX, i64::MAX - 1, 1 << 62, -(1 << 62), 1 << 32, -1];
+        match self {
+            Tree::Int(_) if r.below(2) == 0 => Tree::Int(LARGE[r.below(8) as usize]),
+            Tree::Binary(op, a, b) => {
+                let (a, b) = (a.enlarged(r), b.enlarged(r));
+                Tree::Binary(op, Box::new(a), Box::new(b))
+            }
+            other => other,
+        }
+    }
+
     /// The tree as an expression.
     pub fn build(&self, ex: &mut Exprs) -> Expr {
         match self {
@@ -100,28 +113,30 @@ impl Tree {
         }
     }
 
-    /// The value by the definitions of the operations; `None` where a divisor is zero.
-    pub fn value(&self, point: &[i64; 4]) -> Option<i64> {
+    /// The value by the definitions of the operations; `None` where a divisor is zero or `i128` does not hold a part.
+    pub fn value(&self, point: &[i64; 4]) -> Option<i128> {
         let (op, a, b) = match self {
-            Tree::Int(c) => return Some(*c),
-            Tree::Atom(i) => return Some(point[*i]),
+            Tree::Int(c) => return Some(i128::from(*c)),
+            Tree::Atom(i) => return Some(i128::from(point[*i])),
             Tree::Binary(op, a, b) => (*op, a.value(point)?, b.value(point)?),
         };
-        if b == 0 && ["floordiv", "ceildiv", "mod"].contains(&op) {
-            return None;
+        match op {
+            "+" => a.checked_add(b),
+            "-" => a.checked_sub(b),
+            "*" => a.checked_mul(b),
+            "min" => Some(a.min(b)),
+            "max" => Some(a.max(b)),
+            _ if b == 0 => None,
+            "floordiv" => Some(floor(a, b)),
+            "ceildiv" => Some(-floor(-a, b)),
+            _ => Some(a - b * floor(a, b)),
         }
-        let floor = |a: i64, b: i64| (a as f64 / b as f64).floor() as i64;
-        Some(match op {
-            "+" => a + b,
-            "-" => a - b,
-            "*" => a * b,
-            "floordiv" => floor(a, b),
-            "ceildiv" => -floor(-a, b),
-            "mod" => a - b * floor(a, b),
-            "min" => a.min(b),
-            _ => a.max(b),
-        })
     }
+}
+
+fn floor(a: i128, b: i128) -> i128 {
+    let q = a / b;
+    if q * b != a && (a < 0) != (b < 0) { q - 1 } else { q }
 }
 
 /// The points of a box whose coordinates have given remainders.
