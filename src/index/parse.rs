@@ -287,7 +287,8 @@ impl Parser<'_> {
 
     fn product(&mut self) -> Result<Ratio> {
         let start = self.here();
-        let first = self.unary()?;
+        // The sign of the first factor is the product's, as it is printed: negating the factor might overflow.
+        let (mut negative, first) = self.signed()?;
         let mut over = vec![first.over];
         let mut under: Vec<Expr> = first.under.into_iter().collect();
         while let Some(op) = self.operator() {
@@ -304,7 +305,8 @@ impl Parser<'_> {
                 continue;
             }
             let right = self.integer(right, right_start)?;
-            let left = self.ex.product(&over);
+            let left = self.signed_product(&over, negative);
+            negative = false;
             let value = match op {
                 Operator::Mod => {
                     let left = self.ratio(left, &under);
@@ -320,8 +322,13 @@ impl Parser<'_> {
             over = vec![value];
             under.clear();
         }
-        let over = self.ex.product(&over);
+        let over = self.signed_product(&over, negative);
         Ok(self.ratio(over, &under))
+    }
+
+    fn signed_product(&mut self, factors: &[Expr], negative: bool) -> Expr {
+        let product = self.ex.product(factors);
+        if negative { self.ex.neg(product) } else { product }
     }
 
     fn ratio(&mut self, over: Expr, under: &[Expr]) -> Ratio {
@@ -342,6 +349,15 @@ impl Parser<'_> {
     }
 
     fn unary(&mut self) -> Result<Ratio> {
+        let (negative, value) = self.signed()?;
+        if !negative {
+            return Ok(value);
+        }
+        Ok(Ratio { over: self.ex.neg(value.over), under: value.under })
+    }
+
+    /// Signs and a power, and whether the signs leave a minus.
+    fn signed(&mut self) -> Result<(bool, Ratio)> {
         let mut negative = false;
         loop {
             match self.peek() {
@@ -354,13 +370,9 @@ impl Parser<'_> {
         // The least i64 is read with its sign, since its digits alone are out of range.
         if negative && self.word() == "9223372036854775808" {
             self.next += 1;
-            return Ok(self.ex.int(i64::MIN).into());
+            return Ok((false, self.ex.int(i64::MIN).into()));
         }
-        let value = self.power()?;
-        if !negative {
-            return Ok(value);
-        }
-        Ok(Ratio { over: self.ex.neg(value.over), under: value.under })
+        Ok((negative, self.power()?))
     }
 
     fn power(&mut self) -> Result<Ratio> {

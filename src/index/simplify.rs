@@ -24,7 +24,7 @@ impl Exprs {
         let mut analysis = Analysis::new(env);
         let mut e = e;
         for _ in 0..ROUNDS {
-            let next = self.rebuild(e, |ex, o| ex.simplify_node(o, &mut analysis));
+            let next = self.rebuild(e, |ex, _, o| ex.simplify_node(o, &mut analysis));
             if next == e {
                 break;
             }

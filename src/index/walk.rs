@@ -269,19 +269,20 @@ impl Exprs {
 
     /// `e` with each atom replaced by what `with` gives for it, if anything.
     pub fn subst_with(&mut self, e: Expr, mut with: impl FnMut(&mut Exprs, Atom) -> Option<Expr>) -> Expr {
-        self.rebuild(e, |ex, o| match ex.as_atom(o) {
-            Some(atom) => with(ex, atom).unwrap_or(o),
-            None => o,
+        // What a replacement made an atom is not replaced again.
+        self.rebuild(e, |ex, old, new| match ex.as_atom(old) {
+            Some(atom) => with(ex, atom).unwrap_or(new),
+            None => new,
         })
     }
 
-    /// `e` made anew bottom up, with `change` applied to each node after its operands were replaced.
-    pub(crate) fn rebuild(&mut self, e: Expr, mut change: impl FnMut(&mut Exprs, Expr) -> Expr) -> Expr {
+    /// `e` made anew bottom up, with `change` applied to each node, old and with its operands replaced.
+    pub(crate) fn rebuild(&mut self, e: Expr, mut change: impl FnMut(&mut Exprs, Expr, Expr) -> Expr) -> Expr {
         let mut new: FxHashMap<Expr, Expr> = FxHashMap::default();
         for o in self.postorder(e) {
             let same = self.operands(o).all(|x| new[&x] == x);
             let rebuilt = if same { o } else { self.with_operands(o, |x| new[&x]) };
-            let rebuilt = change(self, rebuilt);
+            let rebuilt = change(self, o, rebuilt);
             new.insert(o, rebuilt);
         }
         new[&e]

@@ -186,4 +186,9 @@ fn atoms_and_cost() {
         ex.subst(e, &[(Atom::Sym(s0), five)])
     };
     assert_eq!(ex.display(replaced), "2*d1 + (d1 + 1) floordiv 4 + 1");
+    // All at once: the new d0 is not the old one.
+    let (d0, e) = (ex.dim(0), ex.parse("max(d0 - 1, s0)").unwrap());
+    let next = ex.add_int(d0, 1);
+    let replaced = ex.subst(e, &[(Atom::Dim(0), next)]);
+    assert_eq!(ex.display(replaced), "max(d0, s0)");
 }
