@@ -161,7 +161,7 @@ impl Facts {
     fn with_congruence(mut self, modulus: Option<i128>, residue: Option<i128>) -> Facts {
         if let (Some(m), Some(r)) = (modulus, residue)
             && m.unsigned_abs() < 1 << 62
-            && r.abs() < FAR
+            && r.unsigned_abs() < FAR.unsigned_abs()
         {
             (self.modulus, self.residue) = (m.abs(), if m == 0 { r } else { r.rem_euclid(m.abs()) });
         }

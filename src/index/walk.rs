@@ -3,6 +3,8 @@
 //! Operands stand before their users in the arena, so the nodes that an expression reaches, in the order
 //! of their ids, are an order in which each can be computed from those before it.
 
+use std::convert::Infallible;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::expr::{Atom, Expr, Exprs, Factor, Node, Term, Unfolded};
@@ -79,6 +81,47 @@ impl<F: FnMut(Atom) -> Option<i64>> Lower for Evaluate<F> {
     }
     fn max(&mut self, a: i64, b: i64) -> Result<i64, EvalError> {
         Ok(a.max(b))
+    }
+}
+
+/// Making the same expression in another arena; the names are those of the first.
+struct Import<'a> {
+    from: &'a Exprs,
+    into: &'a mut Exprs,
+}
+
+impl Lower for Import<'_> {
+    type Value = Expr;
+    type Error = Infallible;
+    fn constant(&mut self, value: i64) -> Result<Expr, Infallible> {
+        Ok(self.into.int(value))
+    }
+    fn atom(&mut self, atom: Atom) -> Result<Expr, Infallible> {
+        Ok(match atom {
+            Atom::Dim(d) => self.into.dim(d),
+            Atom::Sym(s) => self.into.sym(self.from.sym_name(s)),
+        })
+    }
+    fn add(&mut self, a: Expr, b: Expr) -> Result<Expr, Infallible> {
+        Ok(self.into.add(a, b))
+    }
+    fn sub(&mut self, a: Expr, b: Expr) -> Result<Expr, Infallible> {
+        Ok(self.into.sub(a, b))
+    }
+    fn mul(&mut self, a: Expr, b: Expr) -> Result<Expr, Infallible> {
+        Ok(self.into.mul(a, b))
+    }
+    fn floordiv(&mut self, a: Expr, b: Expr) -> Result<Expr, Infallible> {
+        Ok(self.into.floordiv(a, b))
+    }
+    fn modulo(&mut self, a: Expr, b: Expr) -> Result<Expr, Infallible> {
+        Ok(self.into.modulo(a, b))
+    }
+    fn min(&mut self, a: Expr, b: Expr) -> Result<Expr, Infallible> {
+        Ok(self.into.min(&[a, b]))
+    }
+    fn max(&mut self, a: Expr, b: Expr) -> Result<Expr, Infallible> {
+        Ok(self.into.max(&[a, b]))
     }
 }
 
@@ -259,6 +302,12 @@ impl Exprs {
     /// The value of `e` where `values` gives its atoms, in `i64`.
     pub fn eval(&self, e: Expr, values: impl FnMut(Atom) -> Option<i64>) -> Result<i64, EvalError> {
         self.lower(e, &mut Evaluate(values))
+    }
+
+    /// The expression `e` of another arena, in this one. Symbols are those of the same name.
+    pub fn import(&mut self, from: &Exprs, e: Expr) -> Expr {
+        let Ok(e) = from.lower(e, &mut Import { from, into: self });
+        e
     }
 
     /// `e` with the atoms replaced, all at once.

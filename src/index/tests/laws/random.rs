@@ -128,15 +128,15 @@ impl Tree {
             "max" => Some(a.max(b)),
             _ if b == 0 => None,
             "floordiv" => Some(floor(a, b)),
-            "ceildiv" => Some(-floor(-a, b)),
-            _ => Some(a - b * floor(a, b)),
+            "ceildiv" => Some(-floor(a.checked_neg()?, b)),
+            _ => Some(if a % b != 0 && (a < 0) != (b < 0) { a % b + b } else { a % b }),
         }
     }
 }
 
 fn floor(a: i128, b: i128) -> i128 {
     let q = a / b;
-    if q * b != a && (a < 0) != (b < 0) { q - 1 } else { q }
+    if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
 }
 
 /// The points of a box whose coordinates have given remainders.
