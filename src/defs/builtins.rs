@@ -98,6 +98,8 @@ builtins! {
     Broadcast "broadcast" ["(int[], int[]) -> int[]", "(int[][]) -> int[]"];
     /// Whether the first sizes broadcast to the second.
     CanExpand "can_expand" ["(int[], int[]) -> bool"];
+    /// The sizes that are left when dimensions are reduced: dropped, or kept with size 1.
+    Reduced "reduced" ["(int[], int[], bool) -> int[]"];
     /// The strides of a contiguous tensor of these sizes.
     Contiguous "contiguous" ["(int[]) -> int[]"];
     /// The strides of a contiguous tensor whose dimension 1 runs fastest.
@@ -128,6 +130,12 @@ builtins! {
     Int "int" ["(number) -> int", "(scalar) -> scalar"];
     /// Whether the value is not zero.
     Bool "bool" ["(number) -> bool", "(scalar) -> bool"];
+    /// Bitwise and; `and` is of truth values.
+    BitAnd "bitand" ["(scalar, scalar) -> scalar"];
+    /// Bitwise or.
+    BitOr "bitor" ["(scalar, scalar) -> scalar"];
+    /// Bitwise not.
+    BitNot "bitnot" ["(scalar) -> scalar"];
     /// Whether it is a floating-point dtype.
     IsFloat "is_float" ["(dtype) -> bool", "(number) -> bool"];
     /// Whether it is an integer dtype (bool is not).

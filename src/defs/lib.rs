@@ -12,6 +12,7 @@
 pub mod assembly;
 pub mod ast;
 pub mod builtins;
+pub mod eval;
 pub mod instance;
 pub mod print;
 pub mod read;
@@ -20,5 +21,6 @@ pub mod semantics;
 pub mod types;
 
 pub use ast::{File, OpDef, RuleDef, Signature};
+pub use eval::{EvalError, Externs, Setting, Value, eval_expr, infer, instantiate, verify};
 pub use instance::{Arg, Instance, Number, ResultType, TensorArg, TensorType};
 pub use semantics::{Body, Bounds, Combiner, Indirect, Nest, NestKind, Node, NodeId, NodeKind, Output, ScatterMode, Semantics, Source};

@@ -1,0 +1,1 @@
+//! Instances of small definitions, and what comes out.
