@@ -471,6 +471,9 @@ pub enum ExprKind {
     If { cond: Box<Expr>, then: Box<Expr>, other: Box<Expr> },
     /// `match e { "a" | "b" => x, _ => y }`.
     Match { on: Box<Expr>, arms: Vec<MatchArm> },
+    /// `first k in list where c => e else d`: e for the first item for which c holds. Without `else` the last item needs no
+    /// condition.
+    First { binder: Binder, list: Box<Expr>, cond: Box<Expr>, body: Box<Expr>, other: Option<Box<Expr>> },
     /// Two operands.
     Binary { op: BinaryOp, lhs: Box<Expr>, rhs: Box<Expr> },
     /// `-x`.

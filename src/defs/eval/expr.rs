@@ -48,6 +48,11 @@ impl Evaluator<'_> {
                 let shown = self.show(&on);
                 Err(EvalError::new(span, format!("no arm of the match is for {shown}")))
             }
+            ExprKind::First { binder, list, cond, body, other } => {
+                let items = self.expr(list)?;
+                let items = self.list_of(&items, list.span)?;
+                self.first(&items, binder, cond, body, other.as_deref(), span)
+            }
             ExprKind::Binary { op: op @ (BinaryOp::And | BinaryOp::Or), lhs, rhs } => self.logic(*op, lhs, rhs, span),
             ExprKind::Binary { op, lhs, rhs } => {
                 let lhs = self.expr(lhs)?;
@@ -175,6 +180,56 @@ impl Evaluator<'_> {
             }
             other => Err(EvalError::new(span, format!("the condition is {}, not a bool", other.kind()))),
         }
+    }
+
+    /// `first x in list where c => e else d`, as nested conditionals.
+    fn first(
+        &mut self,
+        items: &[Value],
+        binder: &Binder,
+        cond: &Expr,
+        body: &Expr,
+        other: Option<&Expr>,
+        span: Span,
+    ) -> Result<Value> {
+        // What is left of the list is read only where no earlier condition holds, which the guard says.
+        let outer = self.guard;
+        let depth = self.vars.len();
+        let mut found: Vec<(Value, Value)> = Vec::new();
+        let mut last = None;
+        for (i, item) in items.iter().enumerate() {
+            self.bind(binder, item.clone(), span)?;
+            let holds = if i + 1 == items.len() && other.is_none() { Value::Bool(true) } else { self.expr(cond)? };
+            match holds {
+                Value::Bool(false) => {}
+                Value::Bool(true) => last = Some(self.expr(body)?),
+                holds => {
+                    let node = self.truth(&holds, cond.span)?;
+                    let value = self.guarded(node, |e| e.expr(body))?;
+                    found.push((holds, value));
+                    let fails = self.graph.op(ScalarOp::Not, DType::I1, &[node]);
+                    self.guard = Some(match self.guard {
+                        Some(guard) => self.graph.op(ScalarOp::And, DType::I1, &[guard, fails]),
+                        None => fails,
+                    });
+                }
+            }
+            self.vars.truncate(depth);
+            if last.is_some() {
+                break;
+            }
+        }
+        let last = match (last, other) {
+            (Some(value), _) => Ok(value),
+            (None, Some(other)) => self.expr(other),
+            (None, None) => Err(EvalError::new(span, "the list is empty, and there is no else")),
+        };
+        self.guard = outer;
+        let mut result = last?;
+        for (holds, value) in found.into_iter().rev() {
+            result = self.select(&holds, &value, &result, span)?;
+        }
+        Ok(result)
     }
 
     pub(super) fn guarded<T>(&mut self, guard: NodeId, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {

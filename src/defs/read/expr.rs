@@ -110,6 +110,28 @@ impl Reader {
                 let other = self.boxed(parts.next(), span);
                 ExprKind::If { cond, then, other }
             }
+            Rule::first_expr => {
+                let mut binder = None;
+                let mut parts = Vec::new();
+                for part in pair.into_inner() {
+                    match part.as_rule() {
+                        Rule::binder => binder = Some(self.binder(part)),
+                        Rule::expr => parts.push(Box::new(self.expr(part))),
+                        _ => {}
+                    }
+                }
+                let mut parts = parts.into_iter();
+                let mut next = || parts.next();
+                let (list, cond, body, other) = (next(), next(), next(), next());
+                let none = || Box::new(Self::none(span));
+                ExprKind::First {
+                    binder: binder.unwrap_or(Binder::Each(Vec::new())),
+                    list: list.unwrap_or_else(none),
+                    cond: cond.unwrap_or_else(none),
+                    body: body.unwrap_or_else(none),
+                    other,
+                }
+            }
             Rule::match_expr => {
                 let mut on = None;
                 let mut arms = Vec::new();
