@@ -123,12 +123,7 @@ pub fn instantiate(op: &OpDef, instance: &Instance, exprs: &mut Exprs, setting: 
 ///
 /// # Errors
 /// As the expression says: a list index out of range, a dimension that does not exist.
-pub fn eval_expr(
-    expr: &Expr,
-    bindings: &[(Str, Value)],
-    exprs: &mut Exprs,
-    setting: &Setting<'_>,
-) -> Result<Value> {
+pub fn eval_expr(expr: &Expr, bindings: &[(Str, Value)], exprs: &mut Exprs, setting: &Setting<'_>) -> Result<Value> {
     let mut evaluator = Evaluator::new(exprs, setting);
     evaluator.vars.extend(bindings.iter().cloned());
     evaluator.expr(expr)

@@ -23,4 +23,6 @@ pub mod types;
 pub use ast::{File, OpDef, RuleDef, Signature};
 pub use eval::{EvalError, Externs, Setting, Value, eval_expr, infer, instantiate, verify};
 pub use instance::{Arg, Instance, Number, ResultType, TensorArg, TensorType};
-pub use semantics::{Body, Bounds, Combiner, Indirect, Nest, NestKind, Node, NodeId, NodeKind, Output, ScatterMode, Semantics, Source};
+pub use semantics::{
+    Body, Bounds, Combiner, Indirect, Nest, NestKind, Node, NodeId, NodeKind, Output, ScatterMode, Semantics, Source,
+};

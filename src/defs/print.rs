@@ -50,7 +50,13 @@ fn print_nest(out: &mut String, number: usize, nest: &Nest, exprs: &Exprs) {
         }
         NestKind::Scatter { base, updates, at, mode, when } => {
             let when = when.map_or(String::new(), |w| format!(" when v{}", w.0));
-            format!("scatter {} {} into {} at {}{when}", mode.word(), list(updates, exprs), source(*base), list(at, exprs))
+            format!(
+                "scatter {} {} into {} at {}{when}",
+                mode.word(),
+                list(updates, exprs),
+                source(*base),
+                list(at, exprs)
+            )
         }
     };
     let dtypes: Vec<&str> = nest.outputs.iter().map(|d| d.ir_name()).collect();

@@ -134,11 +134,34 @@ fn describe(wanted: Rule) -> String {
         Rule::subscript => "'['".to_owned(),
         Rule::field => "'.'".to_owned(),
         Rule::aggregate => "'=>'".to_owned(),
-        Rule::expr | Rule::unary | Rule::primary | Rule::minus | Rule::negated | Rule::range | Rule::sum
-        | Rule::product | Rule::and_expr | Rule::or_expr | Rule::not_expr | Rule::list_item | Rule::compare
-        | Rule::power | Rule::postfix | Rule::arg | Rule::args | Rule::call | Rule::op_call | Rule::literal
-        | Rule::paren | Rule::list | Rule::spread => "an expression".to_owned(),
-        _ => format!("{} {}", if name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }, name.replace('_', " ")),
+        Rule::expr
+        | Rule::unary
+        | Rule::primary
+        | Rule::minus
+        | Rule::negated
+        | Rule::range
+        | Rule::sum
+        | Rule::product
+        | Rule::and_expr
+        | Rule::or_expr
+        | Rule::not_expr
+        | Rule::list_item
+        | Rule::compare
+        | Rule::power
+        | Rule::postfix
+        | Rule::arg
+        | Rule::args
+        | Rule::call
+        | Rule::op_call
+        | Rule::literal
+        | Rule::paren
+        | Rule::list
+        | Rule::spread => "an expression".to_owned(),
+        _ => format!(
+            "{} {}",
+            if name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" },
+            name.replace('_', " ")
+        ),
     }
 }
 

@@ -71,7 +71,10 @@ impl Evaluator<'_> {
                 let from = self.const_int(from)?;
                 let to = self.const_int(to)?;
                 if to.saturating_sub(from) > MAX_LIST {
-                    return Err(EvalError::new(span, format!("a list of {} items is too long", to.saturating_sub(from))));
+                    return Err(EvalError::new(
+                        span,
+                        format!("a list of {} items is too long", to.saturating_sub(from)),
+                    ));
                 }
                 let items: Vec<Value> = (from..to).map(|i| self.int(i)).collect();
                 Ok(Value::list(items))
@@ -99,7 +102,9 @@ impl Evaluator<'_> {
                 }
                 Ok(Value::List(out.into()))
             }
-            ExprKind::Aggregate { function, binder, space, body } => self.aggregate(*function, binder, space, body, span),
+            ExprKind::Aggregate { function, binder, space, body } => {
+                self.aggregate(*function, binder, space, body, span)
+            }
             ExprKind::Call { callee, args } => {
                 let values = args.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>>>()?;
                 match callee {
@@ -308,7 +313,8 @@ impl Evaluator<'_> {
     /// The element of a tensor.
     pub(super) fn load(&mut self, tensor: &TensorValue, at: Vec<IndexExpr>, span: Span) -> Result<Value> {
         if at.len() != tensor.shape.len() {
-            let message = format!("a tensor of {} dimensions has no element at {} coordinates", tensor.shape.len(), at.len());
+            let message =
+                format!("a tensor of {} dimensions has no element at {} coordinates", tensor.shape.len(), at.len());
             return Err(EvalError::new(span, message));
         }
         let source = match &tensor.source {
@@ -332,7 +338,9 @@ impl Evaluator<'_> {
                     "mean" => 0,
                     "m2" => 1,
                     "count" => 2,
-                    other => return Err(EvalError::new(name.span, format!("moments have mean, m2 and count, not {other}"))),
+                    other => {
+                        return Err(EvalError::new(name.span, format!("moments have mean, m2 and count, not {other}")));
+                    }
                 };
                 Ok(Value::Scalar { node: nodes[i], weak: false })
             }
@@ -379,7 +387,9 @@ impl Evaluator<'_> {
             return Err(EvalError::new(span, "a reduction takes one value"));
         };
         match self.reduction.clone() {
-            Reduction::None => Err(EvalError::new(span, "a reduction without 'in' stands in reduce and scan clauses only")),
+            Reduction::None => {
+                Err(EvalError::new(span, "a reduction without 'in' stands in reduce and scan clauses only"))
+            }
             Reduction::Reduce(dims) => self.combine(function, value, &dims, true, span),
             Reduction::Scan(dim) => {
                 let (value, combiner) = self.combined(function, value, span)?;

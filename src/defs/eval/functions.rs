@@ -107,7 +107,9 @@ impl Evaluator<'_> {
         }
         let op = if max { ScalarOp::Maximum } else { ScalarOp::Minimum };
         let mut items = items.into_iter();
-        let Some(mut result) = items.next() else { return Err(EvalError::new(span, "an empty list has no greatest item")) };
+        let Some(mut result) = items.next() else {
+            return Err(EvalError::new(span, "an empty list has no greatest item"));
+        };
         for item in items {
             result = self.scalar_op(op, &[result, item], span)?;
         }
@@ -237,7 +239,8 @@ impl Evaluator<'_> {
             Any | All => {
                 let mut result = Value::Bool(function == All);
                 for item in self.list_of(&args[0], span)?.iter() {
-                    result = if function == All { self.and(&result, item, span)? } else { self.or(&result, item, span)? };
+                    result =
+                        if function == All { self.and(&result, item, span)? } else { self.or(&result, item, span)? };
                 }
                 Ok(result)
             }
@@ -284,7 +287,8 @@ impl Evaluator<'_> {
                 Ok(Value::list(picked))
             }
             Broadcast => {
-                let shapes: Vec<Value> = if let [single] = args { self.list_of(single, span)?.to_vec() } else { args.to_vec() };
+                let shapes: Vec<Value> =
+                    if let [single] = args { self.list_of(single, span)?.to_vec() } else { args.to_vec() };
                 let shapes = shapes.iter().map(|s| self.int_list(s, span)).collect::<Result<Vec<_>>>()?;
                 Ok(Value::ints(&self.broadcast(&shapes, span)?))
             }
@@ -371,7 +375,9 @@ impl Evaluator<'_> {
             },
             Int => match &args[0] {
                 Value::Float(x) => Ok(self.int(*x as i64)),
-                Value::Scalar { node, weak } => Ok(Value::Scalar { node: self.graph.cast(*node, DType::I64), weak: *weak }),
+                Value::Scalar { node, weak } => {
+                    Ok(Value::Scalar { node: self.graph.cast(*node, DType::I64), weak: *weak })
+                }
                 other => Ok(Value::Int(self.int_value(other, span)?)),
             },
             Bool => match &args[0] {

@@ -186,8 +186,7 @@ impl Graph {
         let (ids, indirect) = self.reach(roots, extra, exprs);
         let new_dim: FxHashMap<u32, u32> =
             loops.iter().chain(&indirect).enumerate().map(|(i, d)| (*d, i as u32)).collect();
-        let new_id: FxHashMap<NodeId, NodeId> =
-            ids.iter().enumerate().map(|(i, id)| (*id, NodeId(i as u32))).collect();
+        let new_id: FxHashMap<NodeId, NodeId> = ids.iter().enumerate().map(|(i, id)| (*id, NodeId(i as u32))).collect();
         let index = |e: IndexExpr, exprs: &mut Exprs| {
             if !exprs.has_dims(e) {
                 return e;
@@ -204,9 +203,7 @@ impl Graph {
             let kind = match &node.kind {
                 NodeKind::Const(value) => NodeKind::Const(*value),
                 NodeKind::Index(e) => NodeKind::Index(index(*e, exprs)),
-                NodeKind::Op { op, args } => {
-                    NodeKind::Op { op: *op, args: args.iter().map(|a| new_id[a]).collect() }
-                }
+                NodeKind::Op { op, args } => NodeKind::Op { op: *op, args: args.iter().map(|a| new_id[a]).collect() },
                 NodeKind::Load { source, at, guard } => NodeKind::Load {
                     source: *source,
                     at: at.iter().map(|e| index(*e, exprs)).collect(),
@@ -228,4 +225,3 @@ impl Graph {
         (body, extra)
     }
 }
-

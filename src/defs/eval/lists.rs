@@ -112,7 +112,9 @@ impl Evaluator<'_> {
                 if self.same(current, size) == Some(false) {
                     let shown: Vec<String> = shapes
                         .iter()
-                        .map(|s| format!("[{}]", s.iter().map(|e| self.exprs.display(*e)).collect::<Vec<_>>().join(", ")))
+                        .map(|s| {
+                            format!("[{}]", s.iter().map(|e| self.exprs.display(*e)).collect::<Vec<_>>().join(", "))
+                        })
                         .collect();
                     return Err(EvalError::new(span, format!("sizes {} do not broadcast", shown.join(" and "))));
                 }
@@ -126,7 +128,12 @@ impl Evaluator<'_> {
     }
 
     /// Where an element at `point` of the broadcast space stands in a tensor of sizes `shape`.
-    pub(super) fn broadcast_point(&mut self, shape: &[IndexExpr], space: &[IndexExpr], point: &[IndexExpr]) -> Vec<IndexExpr> {
+    pub(super) fn broadcast_point(
+        &mut self,
+        shape: &[IndexExpr],
+        space: &[IndexExpr],
+        point: &[IndexExpr],
+    ) -> Vec<IndexExpr> {
         let start = point.len().saturating_sub(shape.len());
         let zero = self.exprs.int(0);
         (0..shape.len())
@@ -174,7 +181,8 @@ impl Evaluator<'_> {
         match open[..] {
             [] => {}
             [i] => {
-                let others: Vec<IndexExpr> = out.iter().copied().enumerate().filter(|(j, _)| *j != i).map(|(_, e)| e).collect();
+                let others: Vec<IndexExpr> =
+                    out.iter().copied().enumerate().filter(|(j, _)| *j != i).map(|(_, e)| e).collect();
                 let rest = self.product(&others);
                 if self.exprs.as_int(rest) == Some(0) {
                     return Err(EvalError::new(span, "-1 cannot be inferred, since another size is 0"));

@@ -264,7 +264,10 @@ impl Evaluator<'_> {
                     None => self.reduced_sizes(&full, &reduced, true),
                 };
                 if space.len() != self.reduced_sizes(&full, &reduced, keep).len() {
-                    return Err(EvalError::new(span, "the result does not have the dimensions that the reduction leaves"));
+                    return Err(EvalError::new(
+                        span,
+                        "the result does not have the dimensions that the reduction leaves",
+                    ));
                 }
                 let dims = self.open(&space);
                 let sizes: Vec<IndexExpr> = reduced.iter().map(|d| full[*d as usize]).collect();
@@ -297,7 +300,8 @@ impl Evaluator<'_> {
                 self.scope = dims;
                 self.bind_elements(binders, &tensors, &space, &point, computation, span)?;
                 // A tensor without dimensions has one element, which a scan leaves as it is.
-                self.reduction = if space.is_empty() { Reduction::Reduce(Vec::new()) } else { Reduction::Scan(dim as usize) };
+                self.reduction =
+                    if space.is_empty() { Reduction::Reduce(Vec::new()) } else { Reduction::Scan(dim as usize) };
                 let value = self.expr(body);
                 self.reduction = Reduction::None;
                 self.finish(&value?, &dtypes, span)
@@ -358,7 +362,10 @@ impl Evaluator<'_> {
                     let zero = self.int(0);
                     let place = self.lift(&zero, DType::I64, span)?;
                     self.finish(
-                        &Value::Tuple([Value::Scalar { node: key, weak: false }, Value::Scalar { node: place, weak: false }].into()),
+                        &Value::Tuple(
+                            [Value::Scalar { node: key, weak: false }, Value::Scalar { node: place, weak: false }]
+                                .into(),
+                        ),
                         &[Some(dtype), Some(DType::I64)],
                         span,
                     )
@@ -404,8 +411,9 @@ impl Evaluator<'_> {
             }
         };
         let mode = match self.expr(&def.mode)? {
-            Value::Str(word) => ScatterMode::of_word(&word)
-                .ok_or_else(|| EvalError::new(def.mode.span, format!("'{word}' is not a mode (set, add, mul, max, min)")))?,
+            Value::Str(word) => ScatterMode::of_word(&word).ok_or_else(|| {
+                EvalError::new(def.mode.span, format!("'{word}' is not a mode (set, add, mul, max, min)"))
+            })?,
             other => return Err(EvalError::new(def.mode.span, format!("{} is not a mode", other.kind()))),
         };
         let updates = self.expr(&def.space)?;

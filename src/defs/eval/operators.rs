@@ -30,16 +30,18 @@ impl Evaluator<'_> {
         if self.running {
             return Ok(());
         }
-        Err(EvalError { undecided: true, ..EvalError::new(span, format!("{what} is not known when the op is compiled")) })
+        Err(EvalError {
+            undecided: true,
+            ..EvalError::new(span, format!("{what} is not known when the op is compiled"))
+        })
     }
 
     /// The dtype of a number or scalar, and how much it weighs in promotion.
     fn operand(&self, value: &Value, span: Span) -> Result<Operand> {
         Ok(match value {
-            Value::Scalar { node, weak } => Operand {
-                dtype: self.graph.dtype(*node),
-                rank: if *weak { Rank::Wrapped } else { Rank::Tensor },
-            },
+            Value::Scalar { node, weak } => {
+                Operand { dtype: self.graph.dtype(*node), rank: if *weak { Rank::Wrapped } else { Rank::Tensor } }
+            }
             Value::Bool(_) => Operand { dtype: DType::I1, rank: Rank::Wrapped },
             Value::Int(_) => Operand { dtype: DType::I64, rank: Rank::Wrapped },
             Value::Float(_) => Operand { dtype: DType::F64, rank: Rank::Wrapped },
@@ -53,7 +55,16 @@ impl Evaluator<'_> {
         if operands.iter().all(|o| o.rank == Rank::Wrapped) {
             let float = operands.iter().any(|o| o.dtype.is_float());
             let int = operands.iter().any(|o| o.dtype.is_int());
-            return Ok((if float { DType::F64 } else if int { DType::I64 } else { DType::I1 }, true));
+            return Ok((
+                if float {
+                    DType::F64
+                } else if int {
+                    DType::I64
+                } else {
+                    DType::I1
+                },
+                true,
+            ));
         }
         match rinductor_scalar::result_type(&operands) {
             Some(dtype) => Ok((dtype, false)),
@@ -114,7 +125,6 @@ impl Evaluator<'_> {
         self.graph.op(op, dtype, args)
     }
 
-
     /// A weak value that turned out to be a constant is a number again.
     fn known(&mut self, node: NodeId, weak: bool) -> Value {
         if let Some(value) = self.graph.constant(node) {
@@ -151,7 +161,8 @@ impl Evaluator<'_> {
         if let (Value::Tuple(x), Value::Tuple(y)) = (a, b)
             && x.len() == y.len()
         {
-            let items = x.iter().zip(y.iter()).map(|(a, b)| self.select(cond, a, b, span)).collect::<Result<Vec<_>>>()?;
+            let items =
+                x.iter().zip(y.iter()).map(|(a, b)| self.select(cond, a, b, span)).collect::<Result<Vec<_>>>()?;
             return Ok(Value::Tuple(items.into()));
         }
         if a == b {
@@ -386,7 +397,30 @@ fn is_exact(op: ScalarOp) -> bool {
     use ScalarOp::*;
     matches!(
         op,
-        Neg | Abs | Minimum | Maximum | Fmin | Fmax | Eq | Ne | Lt | Le | Gt | Ge | Select | Sign | Sgn | Signbit
-            | Isnan | Isinf | Isfinite | Copysign | Nextafter | Floor | Ceil | Trunc | Round | RoundAway
+        Neg | Abs
+            | Minimum
+            | Maximum
+            | Fmin
+            | Fmax
+            | Eq
+            | Ne
+            | Lt
+            | Le
+            | Gt
+            | Ge
+            | Select
+            | Sign
+            | Sgn
+            | Signbit
+            | Isnan
+            | Isinf
+            | Isfinite
+            | Copysign
+            | Nextafter
+            | Floor
+            | Ceil
+            | Trunc
+            | Round
+            | RoundAway
     )
 }

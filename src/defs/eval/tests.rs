@@ -78,7 +78,8 @@ impl Fixture {
         let broken = verify(&op, &instance, &mut self.exprs, &setting);
         assert_eq!(broken, Vec::new(), "{name}");
         let types = infer(&op, &instance, &mut self.exprs, &setting).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let semantics = instantiate(&op, &instance, &mut self.exprs, &setting).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let semantics =
+            instantiate(&op, &instance, &mut self.exprs, &setting).unwrap_or_else(|e| panic!("{name}: {e}"));
         self.operands = 0;
         (self.types(&types), semantics.display(&self.exprs))
     }
@@ -117,8 +118,12 @@ fn instances_of_aten_ops() {
     show("aten.add.Tensor", &|f| vec![f.tensor("i64[4]"), Arg::Number(Number::Float(0.5)), f.int(2)]);
     show("aten.gelu", &|f| vec![f.tensor("bf16[4]")]);
     show("aten.where.self", &|f| vec![f.tensor("i1[4,1]"), f.tensor("f32[3]"), f.tensor("f32[]")]);
-    show("aten.sum.dim_IntList", &|f| vec![f.tensor("bf16[4,5,s0]"), f.ints(&[-1, 0]), Arg::Number(Number::Bool(true))]);
-    show("aten.var_mean.correction", &|f| vec![f.tensor("f32[4,s0]"), f.ints(&[1]), f.int(0), Arg::Number(Number::Bool(true))]);
+    show("aten.sum.dim_IntList", &|f| {
+        vec![f.tensor("bf16[4,5,s0]"), f.ints(&[-1, 0]), Arg::Number(Number::Bool(true))]
+    });
+    show("aten.var_mean.correction", &|f| {
+        vec![f.tensor("f32[4,s0]"), f.ints(&[1]), f.int(0), Arg::Number(Number::Bool(true))]
+    });
     show("aten.cumsum", &|f| vec![f.tensor("i1[4,5]"), f.int(-1)]);
     show("aten.sort", &|f| vec![f.tensor("f32[4,5]")]);
     show("aten.permute", &|f| vec![f.tensor("f32[2,3,s0]"), f.ints(&[2, 0, -2])]);
@@ -138,7 +143,9 @@ fn instances_of_aten_ops() {
         vec![Arg::Tensors(vec![Some(a), Some(b), Some(c)]), f.int(1)]
     });
     show("aten.constant_pad_nd", &|f| vec![f.tensor("f32[2,3]"), f.ints(&[1, 2]), Arg::Number(Number::Float(0.5))]);
-    show("aten.max_pool2d_with_indices", &|f| vec![f.tensor("f32[1,8,32,32]"), f.ints(&[3, 3]), f.ints(&[2, 2]), f.ints(&[1, 1])]);
+    show("aten.max_pool2d_with_indices", &|f| {
+        vec![f.tensor("f32[1,8,32,32]"), f.ints(&[3, 3]), f.ints(&[2, 2]), f.ints(&[1, 1])]
+    });
     golden("aten.txt", &out);
 }
 

@@ -262,7 +262,8 @@ impl Evaluator<'_> {
             layout = self.layout_of(&base, &at, &dims);
         }
         let Some((strides, offset)) = layout else {
-            let message = "the strides of this view do not follow from its index clause; the type clause has to give them";
+            let message =
+                "the strides of this view do not follow from its index clause; the type clause has to give them";
             return Err(EvalError::new(span, message));
         };
         if strides.len() != shape.len() {

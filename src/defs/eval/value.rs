@@ -236,7 +236,10 @@ impl Evaluator<'_> {
             return if ty.optional() || *arg == Arg::None && ty.base == Base::Other || ty.base == Base::Layout {
                 Ok(value)
             } else {
-                Err(EvalError::new(param.name.span, format!("'{}': argument '{}' is missing", op.name.text, param.name.text)))
+                Err(EvalError::new(
+                    param.name.span,
+                    format!("'{}': argument '{}' is missing", op.name.text, param.name.text),
+                ))
             };
         }
         if ty.list {
@@ -264,7 +267,13 @@ impl Evaluator<'_> {
             (Value::Bool(b), Base::Int | Base::SymInt) => Ok(self.int(i64::from(*b))),
             _ => Err(EvalError::new(
                 param.name.span,
-                format!("'{}': argument '{}' is {}, not {}", op.name.text, param.name.text, value.kind(), base_word(ty)),
+                format!(
+                    "'{}': argument '{}' is {}, not {}",
+                    op.name.text,
+                    param.name.text,
+                    value.kind(),
+                    base_word(ty)
+                ),
             )),
         }
     }

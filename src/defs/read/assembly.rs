@@ -84,7 +84,10 @@ impl Reader {
                 }
                 self.leave();
                 if !items.iter().any(is_anchor) {
-                    self.error(span, "an optional group needs an anchor: put '^' after what decides whether it is printed");
+                    self.error(
+                        span,
+                        "an optional group needs an anchor: put '^' after what decides whether it is printed",
+                    );
                 }
                 Some(AsmItem::Group { items, otherwise, span })
             }

@@ -19,8 +19,18 @@ impl Reader {
         let mut pair = pair;
         loop {
             match pair.as_rule() {
-                Rule::expr | Rule::or_expr | Rule::and_expr | Rule::not_expr | Rule::compare | Rule::range
-                | Rule::sum | Rule::product | Rule::unary | Rule::power | Rule::postfix | Rule::primary => {
+                Rule::expr
+                | Rule::or_expr
+                | Rule::and_expr
+                | Rule::not_expr
+                | Rule::compare
+                | Rule::range
+                | Rule::sum
+                | Rule::product
+                | Rule::unary
+                | Rule::power
+                | Rule::postfix
+                | Rule::primary => {
                     let mut inner = pair.clone().into_inner();
                     match (inner.next(), inner.next()) {
                         (Some(only), None) => pair = only,
@@ -327,7 +337,13 @@ impl Reader {
             return ExprKind::Call { callee, args };
         };
         let Some(function) = Aggregate::of_name(&name.text) else {
-            self.error(name.span, format!("'{}' does not reduce; sum, prod, max, min, any, all, argmax, argmin, welford and logsumexp do", name.text));
+            self.error(
+                name.span,
+                format!(
+                    "'{}' does not reduce; sum, prod, max, min, any, all, argmax, argmin, welford and logsumexp do",
+                    name.text
+                ),
+            );
             return ExprKind::Literal(Literal::None);
         };
         let binding = if args.len() == 1 { args.pop() } else { None };
@@ -348,7 +364,10 @@ impl Reader {
                 return ExprKind::Aggregate { function, binder, space: rhs, body: Box::new(body) };
             }
         }
-        self.error(span, format!("write {}(r in SIZES) => …: before '=>' stands what the reduction runs over", name.text));
+        self.error(
+            span,
+            format!("write {}(r in SIZES) => …: before '=>' stands what the reduction runs over", name.text),
+        );
         ExprKind::Literal(Literal::None)
     }
 

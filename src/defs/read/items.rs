@@ -203,7 +203,8 @@ impl Reader {
 
     fn type_rule(&mut self, pair: Pair<'_>) -> Option<TypeRule> {
         let span = self.span(&pair);
-        let mut rule = TypeRule { function: TypeFn::Int, args: Vec::new(), dtype: None, with: Vec::new(), each: None, span };
+        let mut rule =
+            TypeRule { function: TypeFn::Int, args: Vec::new(), dtype: None, with: Vec::new(), each: None, span };
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::ident => match TypeFn::of_name(part.as_str()) {
@@ -291,9 +292,7 @@ impl Reader {
             Rule::scalar_def => TensorDef::Scalar { binders, body: exprs.next()? },
             Rule::reduce_def => TensorDef::Reduce { binders, over: exprs.next()?, body: exprs.next()? },
             Rule::scan_def => TensorDef::Scan { binders, over: exprs.next()?, body: exprs.next()? },
-            Rule::sort_def => {
-                TensorDef::Sort { binders, over: exprs.next()?, descending, stable, body: exprs.next()? }
-            }
+            Rule::sort_def => TensorDef::Sort { binders, over: exprs.next()?, descending, stable, body: exprs.next()? },
             Rule::index_def => TensorDef::Index { point, each, body: exprs.next()? },
             Rule::point_def => TensorDef::Point { point, space, each, body: exprs.next()? },
             Rule::scatter_def => TensorDef::Scatter(Box::new(ScatterDef {
@@ -324,8 +323,9 @@ impl Reader {
         }
         let pattern = pattern?;
         let dialect = pattern.op.text.split('.').next().unwrap_or("").to_owned();
-        let set = set
-            .unwrap_or_else(|| Str::from(format!("{dialect}.{}", if decomposition { "decompositions" } else { "rules" })));
+        let set = set.unwrap_or_else(|| {
+            Str::from(format!("{dialect}.{}", if decomposition { "decompositions" } else { "rules" }))
+        });
         let name = name.unwrap_or_else(|| pattern.op.clone());
         Some(RuleDef { name, set, decomposition, doc, pattern, replacement: replacement?, condition, span })
     }

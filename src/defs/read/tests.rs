@@ -22,15 +22,23 @@ fn schemas_are_pytorchs() {
     let op = one_op(
         "/// Sum. More.\nop aten.sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor;",
     );
-    assert_eq!((&*op.name.text, op.summary(), op.dialect(), op.short_name()), ("aten.sum.dim_IntList", "Sum.", "aten", "sum.dim_IntList"));
+    assert_eq!(
+        (&*op.name.text, op.summary(), op.dialect(), op.short_name()),
+        ("aten.sum.dim_IntList", "Sum.", "aten", "sum.dim_IntList")
+    );
     let Signature::Schema(sig) = &op.signature else { panic!("a schema") };
     assert_eq!(sig.params.len(), 4);
     let dim = &sig.params[1].ty;
-    assert_eq!((dim.base, dim.list, dim.length, dim.optional(), dim.has_segment()), (Base::Int, true, Some(1), true, true));
+    assert_eq!(
+        (dim.base, dim.list, dim.length, dim.optional(), dim.has_segment()),
+        (Base::Int, true, Some(1), true, true)
+    );
     assert_eq!(sig.params[2].default, Some(Literal::Bool(false)));
     assert!(sig.params[3].keyword_only && sig.params[3].ty.optional());
 
-    let op = one_op("op a.b(Tensor(a!)?[] xs, float eps=1e-05, str m='none', int[2] s=[1, -2], MemoryFormat? f=contiguous_format) -> (Tensor(a!) v, Tensor[] w);");
+    let op = one_op(
+        "op a.b(Tensor(a!)?[] xs, float eps=1e-05, str m='none', int[2] s=[1, -2], MemoryFormat? f=contiguous_format) -> (Tensor(a!) v, Tensor[] w);",
+    );
     let Signature::Schema(sig) = &op.signature else { panic!("a schema") };
     let xs = &sig.params[0].ty;
     assert_eq!((xs.mutated(), xs.optional_item, xs.list, xs.optional_list), (true, true, true, false));
@@ -48,7 +56,10 @@ fn signatures_of_names() {
          }",
     );
     let Signature::Named(sig) = &op.signature else { panic!("names") };
-    assert_eq!((sig.operands.len(), sig.attrs.len(), sig.regions.len(), sig.successors.len(), sig.results.len()), (2, 2, 2, 1, 1));
+    assert_eq!(
+        (sig.operands.len(), sig.attrs.len(), sig.regions.len(), sig.successors.len(), sig.results.len()),
+        (2, 2, 2, 1, 1)
+    );
     assert_eq!(sig.operands[0].many, Multiplicity::Many);
     assert_eq!(sig.operands[1].many, Multiplicity::Optional);
     assert_eq!(sig.attrs[0].default, Some(Literal::Str("x".into())));
@@ -69,7 +80,9 @@ fn expressions_bind_as_they_look() {
             ExprKind::Literal(Literal::Float(x)) => format!("{x:?}"),
             ExprKind::Range(a, b) => format!("{}..{}", show(a), show(b)),
             ExprKind::If { cond, then, other } => format!("if {} {} {}", show(cond), show(then), show(other)),
-            ExprKind::Subscript { of, items } => format!("{}[{}]", show(of), items.iter().map(|i| show(&i.expr)).collect::<Vec<_>>().join(",")),
+            ExprKind::Subscript { of, items } => {
+                format!("{}[{}]", show(of), items.iter().map(|i| show(&i.expr)).collect::<Vec<_>>().join(","))
+            }
             ExprKind::Field { of, name } => format!("{}.{}", show(of), name.text),
             ExprKind::Aggregate { space, body, .. } => format!("agg {} => {}", show(space), show(body)),
             ExprKind::Comprehension { body, list, .. } => format!("[{} for {}]", show(body), show(list)),
@@ -119,9 +132,12 @@ fn syntax_errors_are_all_reported_where_they_stand() {
 
 #[test]
 fn nesting_is_limited() {
-    for (open, close) in [("(", ")"), ("[", "]"), ("-", ""), ("not ", ""), ("x[", "]"), ("if ", " then 1 else 1"), ("f(", ")")] {
+    for (open, close) in
+        [("(", ")"), ("[", "]"), ("-", ""), ("not ", ""), ("x[", "]"), ("if ", " then 1 else 1"), ("f(", ")")]
+    {
         for depth in [40, 150, 5_000, 200_000] {
-            let text = format!("op a.b(Tensor x) -> Tensor {{ value {}1{}; }}", open.repeat(depth), close.repeat(depth));
+            let text =
+                format!("op a.b(Tensor x) -> Tensor {{ value {}1{}; }}", open.repeat(depth), close.repeat(depth));
             let (_, errors) = read_text(&text);
             assert_eq!(errors.is_empty(), depth == 40, "{open} {depth}: {errors:?}");
         }
@@ -134,9 +150,46 @@ fn nesting_is_limited() {
 fn any_bytes_are_read_or_refused() {
     // Pieces of the language in random orders, and random bytes.
     const PIECES: [&str; 40] = [
-        "op ", "a.b", "(", ")", "Tensor x", "->", " Tensor", "{", "}", ";", "require ", "\"m {x} \"", "scalar ", "=>", "x", "+", "[", "]",
-        "for ", "in ", "if ", "then ", "else ", "let ", "=", "1", "0.5", "rule ", "r", ":", "///doc\n", "\n", ",", "..", "assembly ", "\"$x (a^)?\"",
-        "match ", "set ", "é", "\u{0}",
+        "op ",
+        "a.b",
+        "(",
+        ")",
+        "Tensor x",
+        "->",
+        " Tensor",
+        "{",
+        "}",
+        ";",
+        "require ",
+        "\"m {x} \"",
+        "scalar ",
+        "=>",
+        "x",
+        "+",
+        "[",
+        "]",
+        "for ",
+        "in ",
+        "if ",
+        "then ",
+        "else ",
+        "let ",
+        "=",
+        "1",
+        "0.5",
+        "rule ",
+        "r",
+        ":",
+        "///doc\n",
+        "\n",
+        ",",
+        "..",
+        "assembly ",
+        "\"$x (a^)?\"",
+        "match ",
+        "set ",
+        "é",
+        "\u{0}",
     ];
     let mut state = 7u64;
     let mut next = move || {
