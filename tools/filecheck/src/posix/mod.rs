@@ -40,7 +40,7 @@ impl Regex {
     /// Compiles an expression.
     pub fn new(pattern: &[u8], ignore_case: bool) -> Result<Regex, RegexError> {
         let parsed = parse::parse(pattern, ignore_case, true)?;
-        let program = Program::new(&parsed.items);
+        let program = Program::new(&parsed.items, parsed.anchors);
         let plan = Plan::new(&parsed.items, &program);
         Ok(Regex {
             items: parsed.items,

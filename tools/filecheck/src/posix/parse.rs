@@ -100,6 +100,17 @@ pub struct Parsed {
     pub groups: u32,
     /// Whether it has back references.
     pub has_back_references: bool,
+    /// How often `^` and `$` stand in it as written.
+    pub anchors: Anchors,
+}
+
+/// Counts of the assertions on lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Anchors {
+    /// Of `^`.
+    pub line_starts: usize,
+    /// Of `$`.
+    pub line_ends: usize,
 }
 
 /// Parses `pattern`. With `newline`, neither `.` nor a complemented bracket matches a line break.
@@ -114,9 +125,15 @@ pub fn parse(pattern: &[u8], ignore_case: bool, newline: bool) -> Result<Parsed,
         has_back_references: false,
         depth: 0,
         expanded: 0,
+        anchors: Anchors::default(),
     };
     let items = parser.alternatives(false)?;
-    Ok(Parsed { items, groups: parser.groups, has_back_references: parser.has_back_references })
+    Ok(Parsed {
+        items,
+        groups: parser.groups,
+        has_back_references: parser.has_back_references,
+        anchors: parser.anchors,
+    })
 }
 
 struct Parser<'a> {
@@ -131,6 +148,7 @@ struct Parser<'a> {
     depth: usize,
     /// How many items repetitions and back references have added.
     expanded: usize,
+    anchors: Anchors,
 }
 
 impl Parser<'_> {
@@ -261,8 +279,14 @@ impl Parser<'_> {
                 }
             }
             Some(b')') => return Err(RegexError::Parentheses),
-            Some(b'^') => items.push(Item::LineStart),
-            Some(b'$') => items.push(Item::LineEnd),
+            Some(b'^') => {
+                self.anchors.line_starts += 1;
+                items.push(Item::LineStart);
+            }
+            Some(b'$') => {
+                self.anchors.line_ends += 1;
+                items.push(Item::LineEnd);
+            }
             Some(b'|') => return Err(RegexError::Empty),
             Some(b'*' | b'+' | b'?') => return Err(RegexError::RepetitionOperand),
             Some(b'.') => {
@@ -452,12 +476,13 @@ fn repeat(items: &mut Vec<Item>, operand: Vec<Item>, mut from: u32, mut to: u32)
     items.extend(operand);
 }
 
-fn size(items: &[Item]) -> usize {
+/// How many operations LLVM's engine has for these items.
+pub fn size(items: &[Item]) -> usize {
     items
         .iter()
         .map(|item| match item {
-            Item::Either(branches) => 1 + branches.iter().map(|branch| 1 + size(branch)).sum::<usize>(),
-            Item::Plus(body) | Item::Maybe(body) | Item::Back(_, body) => 1 + size(body),
+            Item::Either(branches) => branches.iter().map(|branch| 2 + size(branch)).sum(),
+            Item::Plus(body) | Item::Maybe(body) | Item::Back(_, body) => 2 + size(body),
             _ => 1,
         })
         .sum()

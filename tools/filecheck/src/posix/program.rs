@@ -1,7 +1,7 @@
 //! The instructions that an expression compiles to, with the tree of places in them that captures are found by.
 
 use super::class::ByteSet;
-use super::parse::Item;
+use super::parse::{Anchors, Item, size};
 
 /// Place of an instruction.
 pub type Pc = usize;
@@ -86,12 +86,25 @@ pub struct Program {
     pub sets: Vec<ByteSet>,
     /// The same as a tree.
     pub tree: Seq,
+    /// How often assertions on lines stand in the expression as written.
+    pub anchors: Anchors,
+    /// Whether LLVM's engine takes its way for large expressions, in which assertions can follow each other.
+    pub is_large: bool,
 }
+
+/// Most operations, with the two ends, of an expression whose states LLVM's engine keeps in one word.
+const MAX_SMALL: usize = 64;
 
 impl Program {
     /// Compiles parsed items.
-    pub fn new(items: &[Item]) -> Program {
-        let mut program = Program { insts: Vec::new(), sets: Vec::new(), tree: Seq { nodes: Vec::new(), end: 0 } };
+    pub fn new(items: &[Item], anchors: Anchors) -> Program {
+        let mut program = Program {
+            insts: Vec::new(),
+            sets: Vec::new(),
+            tree: Seq { nodes: Vec::new(), end: 0 },
+            anchors,
+            is_large: size(items) + 2 > MAX_SMALL,
+        };
         program.tree = program.sequence(items);
         program.insts.push(Inst::End);
         program

@@ -19,8 +19,8 @@ pub struct Plan {
     kind: Kind,
     /// What a match can begin with; `None` if it can be empty.
     first: Option<ByteSet>,
-    /// Whether assertions on words occur: those the automaton would take otherwise than LLVM.
-    has_words: bool,
+    /// Whether there are assertions that the automaton would take otherwise than LLVM: those on words, and repeated ones.
+    is_odd: bool,
 }
 
 #[derive(Debug)]
@@ -49,7 +49,9 @@ impl Plan {
             Kind::Any
         };
         let has_words = program.insts.iter().any(|inst| matches!(inst, Inst::WordStart | Inst::WordEnd));
-        Plan { kind, first: first_bytes(program), has_words }
+        let anchors = program.insts.iter().filter(|inst| matches!(inst, Inst::LineStart | Inst::LineEnd)).count();
+        let written = program.anchors.line_starts + program.anchors.line_ends;
+        Plan { kind, first: first_bytes(program), is_odd: has_words || anchors > written }
     }
 
     /// The leftmost match that begins at `from` or later, and of those the longest.
@@ -65,7 +67,7 @@ impl Plan {
                     return Some((start, end));
                 }
                 if scratch.steps > patience
-                    && !self.has_words
+                    && !self.is_odd
                     && start < text.len()
                     && let Some(automaton) = regex.automaton()
                 {

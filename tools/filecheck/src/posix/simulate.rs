@@ -67,25 +67,8 @@ impl Around {
     }
 }
 
-/// Whether the assertion of `pc`, if it is one on words, holds.
-fn word_assertion_holds(program: &Program, pc: Pc, around: Around) -> bool {
-    match program.insts[pc] {
-        Inst::WordStart => around.word_start,
-        Inst::WordEnd => around.word_end,
-        _ => false,
-    }
-}
-
-/// Adds `pc` and all that is reachable from it without reading; says whether `target` is. `lines` is `None` where no
-/// assertion may be passed.
-fn add(
-    program: &Program,
-    threads: &mut Threads,
-    pending: &mut Vec<Pc>,
-    pc: Pc,
-    target: Pc,
-    lines: Option<Around>,
-) -> bool {
+/// Adds `pc` and all that is reachable from it without reading or asserting; says whether `target` is.
+fn add(program: &Program, threads: &mut Threads, pending: &mut Vec<Pc>, pc: Pc, target: Pc) -> bool {
     let mut reached = false;
     pending.push(pc);
     while let Some(pc) = pending.pop() {
@@ -97,10 +80,10 @@ fn add(
             continue;
         }
         match program.insts[pc] {
-            Inst::Byte(_) | Inst::Set(_) | Inst::WordStart | Inst::WordEnd => threads.waiting.push(pc),
-            Inst::LineStart if lines.is_some_and(|around| around.line_start) => pending.push(pc + 1),
-            Inst::LineEnd if lines.is_some_and(|around| around.line_end) => pending.push(pc + 1),
-            Inst::LineStart | Inst::LineEnd | Inst::End => {}
+            Inst::Byte(_) | Inst::Set(_) | Inst::LineStart | Inst::LineEnd | Inst::WordStart | Inst::WordEnd => {
+                threads.waiting.push(pc)
+            }
+            Inst::End => {}
             Inst::Open(_) | Inst::Close(_) | Inst::LoopStart | Inst::Back(..) => pending.push(pc + 1),
             Inst::Jump(to) => pending.push(to),
             Inst::Fork(to) | Inst::LoopEnd(to) => {
@@ -108,6 +91,53 @@ fn add(
                 pending.push(pc + 1);
             }
         }
+    }
+    reached
+}
+
+/// Passes the assertions that hold; says whether `target` is reached.
+///
+/// This follows LLVM's engine to the letter: assertions on lines come first, one after the other as often as they are written
+/// (`$` twice, but `${2}` once), then one on words. In a large expression any number of the same kind can follow.
+fn pass_assertions(
+    program: &Program,
+    threads: &mut Threads,
+    pending: &mut Vec<Pc>,
+    target: Pc,
+    around: Around,
+) -> bool {
+    let mut reached = false;
+    let mut pass = |rounds: usize, holds: &dyn Fn(&Inst) -> bool| {
+        let mut done = 0;
+        for _ in 0..rounds {
+            let known = threads.waiting.len();
+            let mut index = done;
+            while index < if program.is_large { threads.waiting.len() } else { known } {
+                let pc = threads.waiting[index];
+                if holds(&program.insts[pc]) {
+                    reached |= add(program, threads, pending, pc + 1, target);
+                }
+                index += 1;
+            }
+            done = known;
+            if threads.waiting.len() == known {
+                break;
+            }
+        }
+    };
+    let starts = if around.line_start { program.anchors.line_starts } else { 0 };
+    let ends = if around.line_end { program.anchors.line_ends } else { 0 };
+    pass(starts + ends, &|inst| match inst {
+        Inst::LineStart => around.line_start,
+        Inst::LineEnd => around.line_end,
+        _ => false,
+    });
+    if around.word_start || around.word_end {
+        pass(1, &|inst| match inst {
+            Inst::WordStart => around.word_start,
+            Inst::WordEnd => around.word_end,
+            _ => false,
+        });
     }
     reached
 }
@@ -126,17 +156,9 @@ pub fn longest(
     let mut best = None;
     let mut around = Around::new(text, at);
     threads.clear(program.insts.len());
-    let mut reached = add(program, threads, pending, start, target, Some(around));
+    let mut reached = add(program, threads, pending, start, target);
     loop {
-        // LLVM's engine settles assertions on lines first, then passes one on words and no other at the same place.
-        if around.word_start || around.word_end {
-            for index in 0..threads.waiting.len() {
-                let pc = threads.waiting[index];
-                if word_assertion_holds(program, pc, around) {
-                    reached |= add(program, threads, pending, pc + 1, target, None);
-                }
-            }
-        }
+        reached |= pass_assertions(program, threads, pending, target, around);
         if reached {
             best = Some(at);
         }
@@ -156,7 +178,7 @@ pub fn longest(
                 _ => false,
             };
             if reads {
-                reached |= add(program, next, pending, pc + 1, target, Some(around));
+                reached |= add(program, next, pending, pc + 1, target);
             }
         }
         std::mem::swap(threads, next);

@@ -54,6 +54,14 @@ fn words_have_ends() {
 }
 
 #[test]
+fn assertions_follow_each_other_as_often_as_they_are_written() {
+    assert_eq!(whole("a$$", "a\n"), Some((0, 1)));
+    assert_eq!(whole("a${2}", "a\n"), None);
+    assert_eq!(whole("[[:<:]]^a", "a"), None);
+    assert_eq!(whole("^[[:<:]]a", "a"), Some((0, 1)));
+}
+
+#[test]
 fn counts_are_spelled_out() {
     assert_eq!(whole("^a{2,3}$", "aaa"), Some((0, 3)));
     assert_eq!(whole("^a{2,3}$", "aaaa"), None);
