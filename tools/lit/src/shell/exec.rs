@@ -142,10 +142,15 @@ impl<'a> Shell<'a> {
                     // What was started is not left behind.
                     drop(flow);
                     self.finish(stages);
-                    return Err(match error {
-                        StageError::Command(message) => ShellError::Command(words, message),
-                        StageError::Unresolved(message) => ShellError::Unresolved(message),
-                    });
+                    return match error {
+                        StageError::Command(message) => Err(ShellError::Command(words, message)),
+                        StageError::Unresolved(message) => Err(ShellError::Unresolved(message)),
+                        StageError::Environment(lines) => {
+                            let stdout = lines.into_bytes();
+                            self.results.push(CommandResult { words, stdout, ..CommandResult::default() });
+                            Ok(Some(0))
+                        }
+                    };
                 }
             }
         }
@@ -202,16 +207,14 @@ impl<'a> Shell<'a> {
             stderr: None,
         };
         let Some((first, rest)) = words.split_first() else {
-            // `env` alone shows the environment.
+            // As in lit, `env` without a command shows the environment in the log, and the pipeline ends there.
             let env = env.as_ref().unwrap_or(&self.env);
             let lines: String = env.iter().map(|(k, v)| format!("{k}={v}\n")).collect();
-            let streams = self.streams(command)?;
-            stage.written = streams.written.clone();
-            self.deliver(&mut stage, Output::text(lines), streams, feeds_next, flow);
-            return Ok(stage);
+            return Err(StageError::Environment(lines));
         };
         let name = self.expanded(first).into_iter().next().unwrap_or_default();
-        if ALONE.contains(&name.as_str()) {
+        // `echo` is as strict as the others where it stands alone, so that a test means the same for lit.
+        if ALONE.contains(&name.as_str()) || (name == "echo" && alone) {
             if env.is_some() {
                 return Err(StageError::Command(format!("Error: 'env' cannot call '{name}'")));
             }
@@ -225,6 +228,10 @@ impl<'a> Shell<'a> {
             let globbed: Vec<String> = words[1..].iter().flat_map(|w| self.expanded(w)).collect();
             let streams = self.streams(command)?;
             stage.written = streams.written.clone();
+            let plain = matches!((&streams.stdin, &streams.stderr), (Stream::Default, Stream::Default));
+            if name.ends_with("echo") && !plain {
+                return Err(StageError::Command(format!("stdin and stderr redirects not supported for {name}")));
+            }
             let output = self.alone(&name, &rest, &globbed).map_err(StageError::Command)?;
             self.deliver(&mut stage, output, streams, feeds_next, flow);
             return Ok(stage);
@@ -397,7 +404,7 @@ impl<'a> Shell<'a> {
                 self.limits.retain(|(l, _)| *l != letter);
                 self.limits.push((letter, value));
             }
-            "@echo" => return Ok(Output::text(builtins::echo::echo(args))),
+            "echo" | "@echo" => return Ok(Output::text(builtins::echo::echo(globbed))),
             _ => {}
         }
         Ok(Output::default())
@@ -510,8 +517,9 @@ impl<'a> Shell<'a> {
     }
 }
 
-/// Why a stage cannot run; as [`ShellError`], which knows the words of the command too.
+/// Why a stage does not run; as [`ShellError`], which knows the words of the command too, or `env` without a command.
 enum StageError {
+    Environment(String),
     Command(String),
     Unresolved(String),
 }

@@ -161,8 +161,7 @@ impl Lexer<'_> {
                 _ => text.push(c),
             }
         }
-        // lit warns here and takes the word as it is.
-        Ok(text)
+        Err("a quote is missing at the end".to_string())
     }
 }
 
@@ -196,7 +195,7 @@ mod tests {
             ("''", "[]"),
             ("a'*'*", "a word has glob characters both inside and outside of quotes"),
             ("a |", "the line ends with an operator"),
-            ("'open", "[open]"),
+            ("'open", "a quote is missing at the end"),
         ] {
             assert_eq!(shown(text), expected, "{text}");
         }

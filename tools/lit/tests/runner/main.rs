@@ -1,0 +1,8 @@
+//! The test runner, tested from outside: small suites in temporary directories.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bless;
+mod options;
+mod shell;
