@@ -108,15 +108,16 @@ impl<'a> Shell<'a> {
 
     /// Runs a line and gives its exit status; none if the time ran out before.
     pub fn run(&mut self, line: &CommandLine) -> Result<Option<i32>, ShellError> {
+        if line.rest.iter().any(|(join, _)| *join == Join::Background) {
+            return Err(ShellError::Unresolved("unsupported shell operator: '&'".to_string()));
+        }
         let mut status = self.pipeline(&line.first)?;
         for (join, pipeline) in &line.rest {
             let run = match join {
                 Join::Then => true,
                 Join::And => status == Some(0),
                 Join::Or => status.is_some_and(|s| s != 0),
-                Join::Background => {
-                    return Err(ShellError::Command(Vec::new(), "unsupported shell operator: '&'".to_string()));
-                }
+                Join::Background => false,
             };
             if run {
                 status = self.pipeline(pipeline)?;
