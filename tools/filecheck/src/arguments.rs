@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::options::{DumpFilter, DumpInput, Options};
+use crate::options::{Diagnostics, DumpFilter, DumpInput, Options};
 
 /// What the arguments ask for.
 #[derive(Debug)]
@@ -36,6 +36,7 @@ const VALUED: &[&str] = &[
     "check-prefixes",
     "comment-prefixes",
     "color",
+    "diagnostics",
     "dump-input",
     "dump-input-context",
     "dump-input-filter",
@@ -90,6 +91,7 @@ fn command() -> Command {
             "Lines to show: all, annotation-full, annotation or error [default: error, or all if always shown]",
         ))
         .arg(valued("dump-input-label-width", "N", "Least width of the column of labels").hide(true))
+        .arg(valued("diagnostics", "style", "Style of messages: llvm, rich, short or json [default: llvm]"))
         .arg(Arg::new("color").long("color").value_name("bool").action(ArgAction::Append).help("Use colours"))
         .arg(Arg::new("help").long("help").action(ArgAction::SetTrue).help("Show this"))
         .arg(Arg::new("version").long("version").action(ArgAction::SetTrue).help("Show the version"));
@@ -252,6 +254,13 @@ fn check_request(matches: &ArgMatches) -> Result<Request, String> {
         };
         dump_input_filter = dump_input_filter.max(Some(filter));
     }
+    let diagnostics = match values(matches, "diagnostics").last().map(String::as_str) {
+        None | Some("llvm") => Diagnostics::Llvm,
+        Some("rich") => Diagnostics::Rich,
+        Some("short") => Diagnostics::Short,
+        Some("json") => Diagnostics::Json,
+        Some(other) => return Err(unknown("diagnostics", other)),
+    };
     let contexts = numbers("dump-input-context")?;
     let widths = numbers("dump-input-label-width")?;
     if explains {
@@ -295,6 +304,7 @@ fn check_request(matches: &ArgMatches) -> Result<Request, String> {
         dump_input_filter,
         dump_input_context: contexts.into_iter().max().unwrap_or(5),
         dump_input_label_width: widths.last().copied().unwrap_or(0),
+        diagnostics,
         color: values(matches, "color").last().is_some_and(|value| value == "true"),
         ..Options::default()
     };

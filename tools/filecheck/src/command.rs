@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::arguments::{CheckRequest, PROGRAM, Request, read};
 use crate::canonical::canonicalize_stream;
-use crate::{Outcome, Prepared, shown_name};
+use crate::{Options, Outcome, Prepared, shown_name};
 
 /// What the program reads apart from its arguments.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,19 @@ pub fn run_with_stdin(arguments: &[String], surroundings: &Surroundings<'_>, std
         Request::Wrong(text) if text.starts_with(PROGRAM) => Finished { code: 1, ..failed(text) },
         Request::Wrong(text) => failed(text),
         Request::Check(request) => check(*request, arguments, surroundings, stdin).unwrap_or_else(failed),
+    }
+}
+
+/// The options that `arguments` (without the program's name) ask for, for [`crate::check`]; the names of files are kept as
+/// the names of the texts. An error is what the program would say.
+pub fn options(arguments: &[String]) -> Result<Options, String> {
+    match read(arguments, None) {
+        Request::Check(request) => {
+            let CheckRequest { options, check_file, input_file } = *request;
+            Ok(Options { check_name: check_file, input_name: input_file, ..options })
+        }
+        Request::Show(text) | Request::Wrong(text) => Err(text),
+        Request::ExplainDump => Err(DUMP_HELP.to_owned()),
     }
 }
 

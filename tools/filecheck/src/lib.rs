@@ -26,12 +26,13 @@ mod pattern;
 mod posix;
 mod run;
 mod source;
+mod styles;
 mod variables;
 mod verdicts;
 
 use std::borrow::Cow;
 
-pub use options::{DumpFilter, DumpInput, Options};
+pub use options::{Diagnostics, DumpFilter, DumpInput, Options};
 pub use outcome::{Outcome, Verdict};
 
 use check_file::{CheckFile, Unreadable};
@@ -75,7 +76,7 @@ struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     /// Reads the directives of a canonical text.
     fn new(options: &'a Options, check_text: Cow<'a, [u8]>) -> Result<Prepared<'a>, Outcome> {
-        let mut report = Report { color: options.color, ..Report::default() };
+        let mut report = Report { color: options.color, diagnostics: options.diagnostics, ..Report::default() };
         let mut sources = Sources::default();
         let mut variables = Variables::default();
         let read = check_file::validate_prefixes(options, &mut report).and_then(|()| {
@@ -85,6 +86,7 @@ impl<'a> Prepared<'a> {
         match read {
             Ok(file) => Ok(Prepared { options, sources, variables, file, report }),
             Err(Unreadable { exits_as_mismatch }) => {
+                report.flush(&sources);
                 Err(Outcome { exits_as_mismatch, ..Outcome::new(Verdict::Error, report.text) })
             }
         }
@@ -99,6 +101,7 @@ impl<'a> Prepared<'a> {
         let mut run = run::Run::new(&self.sources, input, options, &self.file.prefixes, variables, report);
         let passed = matching::check_input(&mut run, &self.file);
         let run::Run { mut report, findings, .. } = run;
+        report.flush(&self.sources);
         let is_shown = match options.dump_input {
             DumpInput::Never => false,
             DumpInput::Fail => !passed,

@@ -1,6 +1,8 @@
 //! Messages with a place in a text, in the form that compilers use: `file:line:column: error: what`, the line, a caret.
 
+use crate::options::Diagnostics;
 use crate::source::{Loc, Sources, Span};
+use crate::styles::{Problem, render};
 
 /// How grave a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,10 @@ pub struct Report {
     pub text: Vec<u8>,
     /// Whether to use styles.
     pub color: bool,
+    /// The style of messages.
+    pub diagnostics: Diagnostics,
+    /// Messages that are still to be written in a style other than LLVM's.
+    pub pending: Vec<Problem>,
 }
 
 impl Report {
@@ -66,6 +72,11 @@ impl Report {
         text: impl AsRef<[u8]>,
         range: Option<Span>,
     ) {
+        if self.diagnostics != Diagnostics::Llvm {
+            let text = String::from_utf8_lossy(text.as_ref()).into_owned();
+            self.pending.push(Problem { severity, loc, range, text, values: Vec::new() });
+            return;
+        }
         let position = sources.position(loc);
         self.style(style::BOLD);
         self.push(format!("{}:{}:{}: ", sources.buffer(loc.buffer).name, position.line, position.column));
@@ -83,6 +94,15 @@ impl Report {
         self.push("\n");
         self.style(style::RESET);
         self.snippet(sources, loc, range);
+    }
+
+    /// Writes the messages that are pending.
+    pub fn flush(&mut self, sources: &Sources<'_>) {
+        if !self.pending.is_empty() {
+            let text = render(self.diagnostics, self.color, sources, &self.pending);
+            self.push(text);
+            self.pending.clear();
+        }
     }
 
     fn snippet(&mut self, sources: &Sources<'_>, loc: Loc, range: Option<Span>) {

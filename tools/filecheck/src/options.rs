@@ -25,6 +25,20 @@ pub enum DumpFilter {
     All,
 }
 
+/// The style of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Diagnostics {
+    /// LLVM's, word for word.
+    #[default]
+    Llvm,
+    /// Snippets, with the values of variables.
+    Rich,
+    /// One line for each message.
+    Short,
+    /// One JSON object on a line for each error or remark.
+    Json,
+}
+
 /// The options of one check. `Options::default()` is what the program does without options.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -62,6 +76,8 @@ pub struct Options {
     pub dump_input_context: usize,
     /// The least width of the column of labels in the annotated input.
     pub dump_input_label_width: usize,
+    /// The style of messages.
+    pub diagnostics: Diagnostics,
     /// Use terminal colours in the report.
     pub color: bool,
     /// Name of the check file in reports.
@@ -90,6 +106,7 @@ impl Default for Options {
             dump_input_filter: None,
             dump_input_context: 5,
             dump_input_label_width: 0,
+            diagnostics: Diagnostics::Llvm,
             color: false,
             check_name: "<check file>".into(),
             input_name: "<stdin>".into(),

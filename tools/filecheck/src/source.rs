@@ -91,6 +91,11 @@ impl<'a> Sources<'a> {
         &self.buffers[id.0 as usize]
     }
 
+    /// All buffers in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &Buffer<'a>> {
+        self.buffers.iter()
+    }
+
     /// The bytes of a range.
     pub fn bytes(&self, span: Span) -> &[u8] {
         &self.buffer(span.buffer).text[span.start..span.end]

@@ -104,6 +104,16 @@ impl Variables {
         }
     }
 
+    /// All names with the texts or the numbers that they stand for now.
+    pub fn values(&self) -> impl Iterator<Item = (&[u8], Option<Span>, Option<&BigInt>)> {
+        let visible = self.entries.iter().filter(|entry| entry.name != b"@LINE");
+        visible
+            .map(|entry| {
+                (entry.name.as_slice(), entry.text, entry.number.as_ref().and_then(|number| number.value.as_ref()))
+            })
+            .filter(|(_, text, number)| text.is_some() || number.is_some())
+    }
+
     /// Forgets all variables whose names do not begin with `$`.
     pub fn forget_local(&mut self) {
         for entry in self.entries.iter_mut().filter(|entry| !entry.is_global()) {

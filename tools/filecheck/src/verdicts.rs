@@ -47,6 +47,16 @@ impl Run<'_, '_> {
 
     fn message(&mut self, severity: Severity, loc: Loc, text: impl AsRef<[u8]>, range: Option<Span>) {
         self.report.message(self.sources, severity, loc, text, range);
+        let is_error = severity == Severity::Error;
+        if let Some(problem) = self.report.pending.last_mut().filter(|_| is_error) {
+            let show = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let values = self.variables.values().map(|(name, text, number)| {
+                let value = number.map(ToString::to_string);
+                let text = || text.map(|span| show(&escaped(self.sources.bytes(span)))).unwrap_or_default();
+                (show(name), value.unwrap_or_else(|| format!("\"{}\"", text())))
+            });
+            problem.values = values.collect();
+        }
     }
 
     /// Adds a note at a place of the input.

@@ -2,45 +2,42 @@
 
 mod generate;
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use generate::{Random, case, regex};
 use rinductor_filecheck::canonical::canonicalize;
-use rinductor_filecheck::command::{Finished, Surroundings, run};
+use rinductor_filecheck::command::options;
 use rinductor_filecheck::{DumpInput, Options, Verdict, check};
 
 const ROUNDS: u64 = 1500;
 
-fn run_case(arguments: &[String], check_text: &[u8], input: &[u8], directory: &Path) -> Finished {
-    std::fs::write(directory.join("check.txt"), check_text).expect("the temporary directory can be written");
-    let surroundings = Surroundings { directory, stdin: input, filecheck_opts: None, color: false };
-    let arguments: Vec<String> = arguments.iter().cloned().chain(["check.txt".to_owned()]).collect();
-    run(&arguments, &surroundings)
-}
-
-fn scratch(name: &str) -> std::path::PathBuf {
-    let directory = std::env::temp_dir().join(format!("rinductor-filecheck-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).expect("the temporary directory can be written");
-    directory
+/// The exit code of a case with more options.
+fn code(case: &generate::Case, more: &[&str]) -> i32 {
+    let more = more.iter().map(|argument| (*argument).to_owned());
+    let arguments: Vec<String> = case.arguments.iter().cloned().chain(more).chain(["check.txt".to_owned()]).collect();
+    match options(&arguments) {
+        Ok(options) => check(&options, &case.check, &case.input).exit_code(),
+        Err(_) => 2,
+    }
 }
 
 #[test]
 fn what_is_shown_does_not_change_the_verdict() {
-    let directory = scratch("shown");
     let mut codes = [0; 3];
     for seed in 0..ROUNDS {
         let case = case(seed);
-        let plain = run_case(&case.arguments, &case.check, &case.input, &directory);
-        codes[usize::try_from(plain.code).expect("exit codes are not negative")] += 1;
-        for more in [&["-vv", "-dump-input=always"][..], &["-v", "-color"], &["-dump-input-filter=annotation"]] {
-            let arguments: Vec<String> =
-                case.arguments.iter().cloned().chain(more.iter().map(|a| (*a).to_owned())).collect();
-            let other = run_case(&arguments, &case.check, &case.input, &directory);
-            assert_eq!(plain.code, other.code, "seed {seed} with {more:?}");
+        let plain = code(&case, &[]);
+        codes[usize::try_from(plain).expect("exit codes are not negative")] += 1;
+        for more in [
+            &["-vv", "-dump-input=always"][..],
+            &["-v", "-color"],
+            &["-dump-input-filter=annotation"],
+            &["-diagnostics=rich", "-v"],
+            &["-diagnostics=json"],
+        ] {
+            assert_eq!(plain, code(&case, more), "seed {seed} with {more:?}");
         }
     }
-    std::fs::remove_dir_all(&directory).expect("the temporary directory is ours");
     // The seeds must go on reaching all verdicts.
     assert!(codes.iter().all(|&count| count > ROUNDS / 20), "{codes:?}");
 }
