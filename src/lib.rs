@@ -13,3 +13,4 @@ pub mod dialects;
 pub mod pass;
 pub mod passes;
 pub mod sched;
+pub mod codegen;

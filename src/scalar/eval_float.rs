@@ -35,7 +35,7 @@ pub fn f64_unary(op: ScalarOp) -> Option<fn(f64) -> f64> {
         Cosh => f64::cosh,
         Tanh => f64::tanh,
         Asinh => libm::asinh,
-        Acosh => libm::acosh,
+        Acosh => |x| if x < 1.0 { f64::NAN } else { libm::acosh(x) },
         Atanh => libm::atanh,
         Erf => libm::erf,
         Erfc => libm::erfc,

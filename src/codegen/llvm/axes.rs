@@ -1,0 +1,388 @@
+//! Loops: the parallel axes around the body, counted loops with carried values, and the steps of the tiled axis, full ones and a partial one.
+
+use rinductor_index::Expr;
+use rinductor_support::Diagnostic;
+
+use super::build::{IntPredicate, V};
+use super::emit::Emitter;
+use inkwell::values::InstructionOpcode;
+
+/// What a loop body does: the emitter, the carried values, and the new ones.
+pub(super) type LoopBody<'x, 'a, 'c> = dyn FnMut(&mut Emitter<'a, 'c>, Vec<V<'c>>) -> Result<Vec<V<'c>>, Diagnostic> + 'x;
+
+/// A loop over an axis: positions `first`, `first + step`, … below `end`.
+#[derive(Clone, Copy)]
+pub(super) struct Range<'c> {
+    pub axis: usize,
+    pub first: V<'c>,
+    pub end: V<'c>,
+    pub step: i64,
+    /// From the last to the first.
+    pub reverse: bool,
+    /// Code that has to be executed only if the loop has a step may go before it.
+    pub runs: bool,
+}
+
+impl<'a, 'c> Emitter<'a, 'c> {
+    /// A counted loop with carried values.
+    pub fn counted_loop(
+        &mut self,
+        range: Range<'c>,
+        carried: Vec<V<'c>>,
+        body: &mut LoopBody<'_, 'a, 'c>,
+    ) -> Result<Vec<V<'c>>, Diagnostic> {
+        let b = self.b;
+        let Range { axis, first, end, step, reverse, runs } = range;
+        let known = b.as_const(first).zip(b.as_const(end));
+        if known.is_some_and(|(f, e)| f >= e) {
+            return Ok(carried);
+        }
+        let name = self.kernel.axes[axis].name.clone();
+        let inside = b.block(&format!("for.{name}"));
+        let after = b.block(&format!("end.{name}"));
+        let start = if reverse {
+            // The first position of the last step.
+            let points = b.isub(b.isub(end, first), b.i64(1));
+            let steps = b.binop(InstructionOpcode::SDiv, points, b.i64(step));
+            b.iadd(first, b.imul(steps, b.i64(step)))
+        } else {
+            first
+        };
+        let enter = if known.is_some() {
+            b.jump(inside)
+        } else {
+            b.branch(b.icmp(IntPredicate::SLT, first, end), inside, after)
+        };
+        b.at_end(inside);
+        let once = known.is_some_and(|(f, e)| e - f <= step);
+        let phis: Vec<_> = if once { Vec::new() } else { carried.iter().map(|c| b.phi(c.get_type(), "")).collect() };
+        let position = if once { None } else { Some(b.phi(b.int_type(64, 1), &name)) };
+        self.open_scope(Some(enter), runs || known.is_some());
+        let at = position.map_or(start, |p| p.as_basic_value());
+        let level = self.level();
+        let saved = self.axes[axis].replace((at, level));
+        let values = if once { carried.clone() } else { phis.iter().map(|p| p.as_basic_value()).collect() };
+        let new = body(self, values)?;
+        self.axes[axis] = saved;
+        self.close_scope();
+        let latch = b.current_block();
+        let pre = enter.get_parent().expect("the jump into the loop stands in a block");
+        if let Some(position) = position {
+            let again = if reverse {
+                let next = b.isub(at, b.i64(step));
+                b.incoming(position, start, pre);
+                b.incoming(position, next, latch);
+                b.icmp(IntPredicate::SGE, next, first)
+            } else {
+                let next = b.iadd(at, b.i64(step));
+                b.incoming(position, start, pre);
+                b.incoming(position, next, latch);
+                b.icmp(IntPredicate::SLT, next, end)
+            };
+            for ((phi, &c), &n) in phis.iter().zip(&carried).zip(&new) {
+                b.incoming(*phi, c, pre);
+                b.incoming(*phi, n, latch);
+            }
+            b.branch(again, inside, after);
+        } else {
+            b.jump(after);
+        }
+        b.at_end(after);
+        if known.is_some() {
+            return Ok(new);
+        }
+        Ok(self.merge(&carried, pre, &new, latch))
+    }
+
+    /// What carried values are after a part of the code that may have been jumped over.
+    fn merge(
+        &self,
+        skipped: &[V<'c>],
+        from: inkwell::basic_block::BasicBlock<'c>,
+        new: &[V<'c>],
+        latch: inkwell::basic_block::BasicBlock<'c>,
+    ) -> Vec<V<'c>> {
+        let pairs = skipped.iter().zip(new);
+        let merged = pairs.map(|(&c, &n)| {
+            let phi = self.b.phi(c.get_type(), "");
+            self.b.incoming(phi, c, from);
+            self.b.incoming(phi, n, latch);
+            phi.as_basic_value()
+        });
+        merged.collect()
+    }
+
+    /// One step, at `at` of `axis`, if `at` is below `end`.
+    pub fn one_step(
+        &mut self,
+        axis: usize,
+        at: V<'c>,
+        end: V<'c>,
+        runs: bool,
+        carried: Vec<V<'c>>,
+        body: &mut LoopBody<'_, 'a, 'c>,
+    ) -> Result<Vec<V<'c>>, Diagnostic> {
+        // A loop whose second position lies beyond the end: the jump back is never taken, so it is not emitted.
+        let b = self.b;
+        let known = b.as_const(at).zip(b.as_const(end));
+        if known.is_some_and(|(f, e)| f >= e) {
+            return Ok(carried);
+        }
+        let inside = b.block(&format!("tail.{}", self.kernel.axes[axis].name));
+        let after = b.block(&format!("end.{}", self.kernel.axes[axis].name));
+        let enter = if known.is_some() {
+            b.jump(inside)
+        } else {
+            b.branch(b.icmp(IntPredicate::SLT, at, end), inside, after)
+        };
+        b.at_end(inside);
+        self.open_scope(Some(enter), runs || known.is_some());
+        let level = self.level();
+        let saved = self.axes[axis].replace((at, level));
+        let new = body(self, carried.clone())?;
+        self.axes[axis] = saved;
+        self.close_scope();
+        let latch = b.current_block();
+        b.jump(after);
+        b.at_end(after);
+        if known.is_some() {
+            return Ok(new);
+        }
+        let pre = enter.get_parent().expect("the jump into the step stands in a block");
+        Ok(self.merge(&carried, pre, &new, latch))
+    }
+
+    /// Runs `f` with `width` lanes; with `masked`, those beyond the extent of `axis` are inactive. The axis has its position already.
+    pub fn with_lanes<R>(&mut self, axis: usize, width: u32, masked: bool, f: impl FnOnce(&mut Self) -> R) -> R {
+        let saved = (self.width, self.mask, self.mask_count);
+        self.width = width;
+        (self.mask, self.mask_count) = (None, None);
+        if masked && width > 1 {
+            let (at, level) = self.axes[axis].expect("the axis is walked here");
+            let end = self.lower(self.kernel.axes[axis].extent);
+            let known = self.b.as_const(at).zip(self.b.as_const(end));
+            self.mask_count = known.and_then(|(a, e)| u32::try_from(e - a).ok());
+            let mask = self.at_level(level, |s| {
+                let b = s.b;
+                // Narrow lane numbers: the mask then has the shape of 32-bit elements.
+                let bits = 32;
+                let most = b.math("llvm.smin", &[b.isub(end, at), b.i64(width.into())]);
+                let left = b.cast(InstructionOpcode::Trunc, most, b.int_type(bits, 1));
+                b.icmp(IntPredicate::SLT, b.iota(bits, width), b.splat(left, width))
+            });
+            self.mask = Some((mask, level));
+        }
+        let r = f(self);
+        (self.width, self.mask, self.mask_count) = saved;
+        r
+    }
+
+    /// The steps of the tiled axis from `first` on, up to its extent: full ones, then a partial one if there may be one.
+    pub fn tiled_steps(
+        &mut self,
+        axis: usize,
+        first: Expr,
+        runs: bool,
+        reverse: bool,
+        carried: Vec<V<'c>>,
+        body: &mut LoopBody<'_, 'a, 'c>,
+    ) -> Result<Vec<V<'c>>, Diagnostic> {
+        let tile = self.kernel.axes[axis].tile;
+        let extent = self.kernel.axes[axis].extent;
+        let t = self.exprs.int(tile.into());
+        let full = self.exprs.floordiv(extent, t);
+        let full = self.exprs.mul(full, t);
+        let (start, stop, end) = (self.lower(first), self.lower(full), self.lower(extent));
+        let range = Range { axis, first: start, end: stop, step: tile.into(), reverse, runs };
+        let partial = |e: &mut Self, carried: Vec<V<'c>>, body: &mut LoopBody<'_, 'a, 'c>| {
+            if full == extent {
+                return Ok(carried);
+            }
+            e.one_step(axis, stop, end, runs, carried, &mut |e, c| e.with_lanes(axis, tile, true, |e| body(e, c)))
+        };
+        if reverse {
+            let carried = partial(self, carried, body)?;
+            return self.counted_loop(range, carried, &mut |e, c| e.with_lanes(axis, tile, false, |e| body(e, c)));
+        }
+        let carried =
+            self.counted_loop(range, carried, &mut |e, c| e.with_lanes(axis, tile, false, |e| body(e, c)))?;
+        partial(self, carried, body)
+    }
+
+    /// The whole function after its entry: steps `begin` to `end` of the parallel axes, the body in each.
+    pub fn parallel_steps(&mut self, begin: V<'c>, end: V<'c>) -> Result<(), Diagnostic> {
+        let b = self.b;
+        let done = b.block("done");
+        let mut nest: Vec<(usize, Expr)> = Vec::new();
+        for axis in self.parallel_axes() {
+            let tile = self.exprs.int(self.kernel.axes[axis].tile.into());
+            let steps = self.exprs.ceildiv(self.kernel.axes[axis].extent, tile);
+            if self.exprs.as_int(steps) == Some(1) {
+                self.axes[axis] = Some((b.i64(0), 0));
+            } else {
+                nest.push((axis, steps));
+            }
+        }
+        let inside = b.block("steps");
+        let enter = b.branch(b.icmp(IntPredicate::SLT, begin, end), inside, done);
+        b.at_end(inside);
+        self.open_scope(Some(enter), true);
+        match nest.split_last() {
+            None => self.step_body(None)?,
+            Some((&(last, _), [])) => self.inner_steps(last, begin, end)?,
+            Some((&(last, last_steps), outer)) => self.rows(outer, last, last_steps, begin, end)?,
+        }
+        self.close_scope();
+        b.jump(done);
+        b.at_end(done);
+        b.ret(None);
+        if let Some(failed) = self.failed {
+            b.at_end(failed);
+            b.ret(None);
+        }
+        Ok(())
+    }
+
+    /// Runs of the innermost axis, one after the other, for each point of the outer ones.
+    fn rows(
+        &mut self,
+        outer: &[(usize, Expr)],
+        last: usize,
+        last_steps: Expr,
+        begin: V<'c>,
+        end: V<'c>,
+    ) -> Result<(), Diagnostic> {
+        let b = self.b;
+        // Where the first step stands.
+        let mut left = begin;
+        let mut start = Vec::new();
+        for &(_, steps) in outer.iter().skip(1).chain([&(last, last_steps)]).rev() {
+            let n = self.lower(steps);
+            start.push(b.binop(InstructionOpcode::URem, left, n));
+            left = b.binop(InstructionOpcode::UDiv, left, n);
+        }
+        start.push(left);
+        start.reverse();
+        let row = b.block("row");
+        let after = b.block("rows.end");
+        let enter = b.jump(row);
+        b.at_end(row);
+        let i64_type = b.int_type(64, 1);
+        let at = b.phi(i64_type, "step");
+        let phis: Vec<_> = start.iter().map(|_| b.phi(i64_type, "")).collect();
+        self.open_scope(Some(enter), true);
+        let level = self.level();
+        for (&(axis, _), phi) in outer.iter().zip(&phis) {
+            let tile = self.kernel.axes[axis].tile;
+            let position = b.imul(phi.as_basic_value(), b.i64(tile.into()));
+            self.axes[axis] = Some((b.named(position, Some(&self.kernel.axes[axis].name)), level));
+        }
+        let inner = phis[outer.len()].as_basic_value();
+        let n = self.lower(last_steps);
+        let left = b.isub(end, at.as_basic_value());
+        let count = b.math("llvm.smin", &[left, b.isub(n, inner)]);
+        let stop = b.iadd(inner, count);
+        self.inner_steps(last, inner, stop)?;
+        let next = b.iadd(at.as_basic_value(), count);
+        // The next row: add one to the outer positions, as to the digits of a number.
+        let mut new = vec![b.i64(0)];
+        let mut carry = b.int(b.int_type(1, 1), 1);
+        for (k, &(_, steps)) in outer.iter().enumerate().rev() {
+            let n = self.lower(steps);
+            let one = b.cast(InstructionOpcode::ZExt, carry, i64_type);
+            let moved = b.iadd(phis[k].as_basic_value(), one);
+            if k == 0 {
+                new.push(moved);
+            } else {
+                carry = b.icmp(IntPredicate::EQ, moved, n);
+                new.push(b.select(carry, b.i64(0), moved));
+            }
+        }
+        new.reverse();
+        for &(axis, _) in outer {
+            self.axes[axis] = None;
+        }
+        self.close_scope();
+        let pre = enter.get_parent().expect("the jump into the loop stands in a block");
+        let latch = b.current_block();
+        b.incoming(at, begin, pre);
+        b.incoming(at, next, latch);
+        for ((phi, s), n) in phis.iter().zip(start).zip(new) {
+            b.incoming(*phi, s, pre);
+            b.incoming(*phi, n, latch);
+        }
+        b.branch(b.icmp(IntPredicate::SLT, next, end), row, after);
+        b.at_end(after);
+        Ok(())
+    }
+
+    /// Steps `first` to `stop` of the innermost parallel axis.
+    fn inner_steps(&mut self, axis: usize, first: V<'c>, stop: V<'c>) -> Result<(), Diagnostic> {
+        let b = self.b;
+        let tile = self.kernel.axes[axis].tile;
+        if tile == 1 {
+            let range = Range { axis, first, end: stop, step: 1, reverse: false, runs: true };
+            self.counted_loop(range, Vec::new(), &mut |e, _| e.step_body(None).map(|()| Vec::new()))?;
+            return Ok(());
+        }
+        let extent = self.kernel.axes[axis].extent;
+        let t = self.exprs.int(tile.into());
+        let full_steps = self.exprs.floordiv(extent, t);
+        let full = self.exprs.mul(full_steps, t);
+        let divides = full == extent;
+        let (first, stop) = (b.imul(first, b.i64(tile.into())), b.imul(stop, b.i64(tile.into())));
+        let full = self.lower(full);
+        let end = if divides { stop } else { b.math("llvm.smin", &[stop, full]) };
+        let range = Range { axis, first, end, step: tile.into(), reverse: false, runs: true };
+        self.counted_loop(range, Vec::new(), &mut |e, _| e.step_body(Some((axis, false))).map(|()| Vec::new()))?;
+        if !divides {
+            let partial = &mut |e: &mut Self, _| e.step_body(Some((axis, true))).map(|()| Vec::new());
+            self.one_step(axis, full, stop, true, Vec::new(), partial)?;
+        }
+        Ok(())
+    }
+
+    /// The body at one step. `inner` says whether the innermost axis is the tiled one, and whether the step is partial.
+    fn step_body(&mut self, inner: Option<(usize, bool)>) -> Result<(), Diagnostic> {
+        if let Some((axis, partial)) = inner {
+            let tile = self.kernel.axes[axis].tile;
+            return self.with_lanes(axis, tile, partial, |e| e.emit_block(e.kernel.body));
+        }
+        let tiled = self.kernel.tile_axis().filter(|&a| self.axes[a].is_some());
+        let Some(axis) = tiled else {
+            return self.emit_block(self.kernel.body);
+        };
+        // The tiled axis lies outside, or has one step: which kind of step this is, is asked here.
+        let tile = self.kernel.axes[axis].tile;
+        let extent = self.kernel.axes[axis].extent;
+        let t = self.exprs.int(tile.into());
+        let rest = self.exprs.modulo(extent, t);
+        if self.exprs.as_int(rest) == Some(0) {
+            return self.with_lanes(axis, tile, false, |e| e.emit_block(e.kernel.body));
+        }
+        let (at, level) = self.axes[axis].expect("the axis is walked around here");
+        let b = self.b;
+        let end = self.lower(extent);
+        let whole = b.icmp(IntPredicate::SLE, b.iadd(at, b.i64(tile.into())), end);
+        let known = match whole {
+            V::IntValue(w) => w.get_zero_extended_constant(),
+            _ => None,
+        };
+        if let Some(k) = known {
+            return self.with_lanes(axis, tile, k == 0, |e| e.emit_block(e.kernel.body));
+        }
+        let (yes, no, after) = (b.block("full"), b.block("partial"), b.block("joined"));
+        let enter = b.branch(whole, yes, no);
+        for (block, partial) in [(yes, false), (no, true)] {
+            b.at_end(block);
+            self.open_scope(Some(enter), true);
+            self.axes[axis] = Some((at, if partial { self.level() } else { level }));
+            self.with_lanes(axis, tile, partial, |e| e.emit_block(e.kernel.body))?;
+            self.close_scope();
+            b.jump(after);
+        }
+        self.axes[axis] = Some((at, level));
+        b.at_end(after);
+        Ok(())
+    }
+}

@@ -1,0 +1,447 @@
+//! The ops of a kernel: each is emitted at the outermost level at which its operands are known.
+
+use rinductor_scalar::{DType, ScalarOp, from_ir};
+use rinductor_support::Diagnostic;
+
+use super::arith;
+use super::axes::Range;
+use super::build::{IntPredicate, Place, V};
+use super::emit::{Emitter, LANE, is_supported};
+use super::literal;
+use super::reduce::{Combiner, rounded};
+use crate::codegen::kernel::strings;
+use crate::ir::{Block, Op, Value};
+use inkwell::values::InstructionOpcode;
+
+/// A `kernels.reduce` or a `kernels.for`.
+struct Walk {
+    op: Op,
+    axes: Vec<usize>,
+    body: Block,
+    /// The combiners with the element types of what they combine; none for `kernels.for`.
+    combiners: Vec<(Combiner, DType)>,
+    reverse: bool,
+    /// Whether the tiled axis is walked.
+    tiled: bool,
+    /// How many steps of the tiled axis are taken at once.
+    unroll: u32,
+}
+
+impl<'c> Emitter<'_, 'c> {
+    /// The ops of a block up to its terminator.
+    pub fn emit_block(&mut self, block: Block) -> Result<(), Diagnostic> {
+        for op in self.ir.block_op_list(block) {
+            self.emit_op(op)?;
+        }
+        Ok(())
+    }
+
+    /// Whether all results of an op were emitted before, in a scope that is still open.
+    fn is_done(&self, op: Op) -> bool {
+        let results = self.ir.results(op);
+        results.len() > 0
+            && results.into_iter().all(|r| {
+                self.env.get(&r).is_some_and(|v| self.is_valid(v) && v.level < self.level() && self.b.lanes(v.v) == 1)
+            })
+    }
+
+    fn emit_op(&mut self, op: Op) -> Result<(), Diagnostic> {
+        let name = self.ir.op_name(op);
+        match name {
+            "kernels.return" | "kernels.yield" => return Ok(()),
+            "kernels.store" => return self.emit_store(op),
+            "kernels.atomic" => return self.emit_atomic(op),
+            "kernels.reduce" | "kernels.for" => return self.emit_walk(op),
+            _ => {}
+        }
+        for r in self.ir.results(op) {
+            let element = self.ir.element_type(self.ir.value_type(r));
+            if !crate::codegen::kernel::dtype_of(self.ir, element).is_some_and(is_supported) {
+                return Err(self.error(op, "the LLVM back end has no values of the result's element type"));
+            }
+        }
+        if self.is_done(op) {
+            return Ok(());
+        }
+        match name {
+            "kernels.axis" => {
+                let axis = self.ir.attr_of(op, "axis").and_then(|a| self.ir.as_str(a)).and_then(|a| self.kernel.axis(a));
+                let axis = axis.ok_or_else(|| self.error(op, "no such axis"))?;
+                if self.axes[axis].is_none() {
+                    let name = &self.kernel.axes[axis].name;
+                    return Err(self.error(op, format!("the reduce axis '{name}' is not walked here")));
+                }
+                let mut e = self.exprs.dim(axis as u32);
+                if self.is_tiled(axis) {
+                    let lane = self.exprs.dim(LANE);
+                    e = self.exprs.add(e, lane);
+                }
+                self.index.insert(self.ir.result(op, 0), e);
+                Ok(())
+            }
+            "kernels.index" => {
+                let e = self.mapped(op, 0).and_then(|m| m.first().copied());
+                let e = e.ok_or_else(|| self.error(op, "no index expression"))?;
+                self.index.insert(self.ir.result(op, 0), e);
+                Ok(())
+            }
+            "kernels.broadcast" => {
+                let from = self.ir.operand(op, 0);
+                let result = self.ir.result(op, 0);
+                if let Some(&e) = self.index.get(&from) {
+                    self.index.insert(result, e);
+                    return Ok(());
+                }
+                let v = self.get(from);
+                self.define(result, v.v, v.dtype, v.level);
+                Ok(())
+            }
+            "kernels.load" => self.emit_load(op),
+            "kernels.position" => self.emit_position(op),
+            "arith.constant" => {
+                let result = self.ir.result(op, 0);
+                let dtype = self.dtype(result);
+                let value = self.ir.attr_of(op, "value").and_then(|a| literal::splat(self.ir, a, dtype));
+                let value = value.ok_or_else(|| self.error(op, "the constant must have one value in all lanes"))?;
+                let t = self.held(dtype, 1);
+                let v = match value {
+                    literal::Number::Int(i) => self.b.int(t, i),
+                    literal::Number::Float(x) => self.b.float(t, x),
+                };
+                self.define(result, v, dtype, 0);
+                Ok(())
+            }
+            _ => self.emit_scalar(op),
+        }
+    }
+
+    /// An op of the scalar vocabulary.
+    fn emit_scalar(&mut self, op: Op) -> Result<(), Diagnostic> {
+        let name = self.ir.op_name(op).to_string();
+        if self.ir.num_results(op) != 1 || self.ir.num_operands(op) == 0 {
+            return Err(self.error(op, "no op of a kernel"));
+        }
+        let (vals, level, lanes) = self.operands(op);
+        let result = self.ir.result(op, 0);
+        let to = self.dtype(result);
+        let from = vals[0].dtype;
+        let value_type = if name == "arith.select" { vals[1].dtype } else { from };
+        let predicate = self.ir.attr_of(op, "predicate").and_then(|a| self.ir.as_int(a));
+        let args: Vec<V> = vals.iter().map(|v| v.v).collect();
+        if !vals.iter().all(|v| is_supported(v.dtype)) {
+            return Err(self.error(op, "the LLVM back end has no values of the operand's element type"));
+        }
+        let scalar_op = match from_ir(&name, None, value_type) {
+            Some(ScalarOp::Bitcast) => None,
+            op => op,
+        };
+        let v = self.at_level(level, |e| {
+            let b = e.b;
+            let args: Vec<V> = args.iter().map(|&a| b.splat(a, lanes)).collect();
+            match (name.as_str(), predicate) {
+                ("arith.cmpf", Some(p)) => arith::compare_floats(b, p, args[0], args[1]),
+                ("arith.cmpi", Some(p)) => arith::compare_ints(b, p, args[0], args[1]),
+                _ => match scalar_op {
+                    Some(s) => arith::scalar(b, s, value_type, &args),
+                    None => arith::convert_by_name(b, &name, args[0], from, to),
+                },
+            }
+        });
+        let v = v.ok_or_else(|| self.error(op, format!("the LLVM back end has no such op on {value_type}")))?;
+        self.define(result, v, to, level);
+        Ok(())
+    }
+
+    /// `kernels.position`: an index from data, checked.
+    fn emit_position(&mut self, op: Op) -> Result<(), Diagnostic> {
+        let bound = self.mapped(op, 1).and_then(|m| m.first().copied());
+        let bound = bound.ok_or_else(|| self.error(op, "no bound"))?;
+        let wrap = self.ir.attr_of(op, "wrap").is_some_and(|a| self.ir.as_bool(a).unwrap_or(true));
+        let value = self.get(self.ir.operand(op, 0));
+        let guard = (1..self.ir.num_operands(op)).map(|i| self.ir.operand(op, i)).find(|&g| self.dtype(g) == DType::I1);
+        let guard = guard.map(|g| self.get(g));
+        let n = self.lower(bound);
+        let varies = self.b.lanes(value.v) > 1 || guard.is_some_and(|g| self.b.lanes(g.v) > 1);
+        let mut level = value.level.max(guard.map_or(0, |g| g.level)).max(self.expr_level(bound));
+        if let Some((_, at)) = self.mask
+            && varies
+        {
+            level = level.max(at);
+        }
+        let level = level.max(self.lowest_safe_level());
+        let number = self.checks.iter().position(|&o| o == op).unwrap_or(0);
+        let mask = self.mask.filter(|_| varies).map(|m| m.0);
+        let lanes = if varies { self.width } else { 1 };
+        let v = self.at_level(level, |e| {
+            let b = e.b;
+            let unsigned = matches!(value.dtype, DType::U8 | DType::I1);
+            let t = b.int_type(64, b.lanes(value.v));
+            let op = if unsigned { InstructionOpcode::ZExt } else { InstructionOpcode::SExt };
+            let raw = b.splat(b.cast(op, value.v, t), lanes);
+            let n = b.splat(n, lanes);
+            let zero = b.int(raw.get_type(), 0);
+            let at = if wrap { b.select(b.icmp(IntPredicate::SLT, raw, zero), b.add(raw, n), raw) } else { raw };
+            let mut bad = b.icmp(IntPredicate::UGE, at, n);
+            let active = match (guard, mask) {
+                (None, None) => None,
+                (Some(g), None) => Some(b.splat(g.v, lanes)),
+                (None, Some(m)) => Some(m),
+                (Some(g), Some(m)) => Some(b.and(b.splat(g.v, lanes), m)),
+            };
+            if let Some(a) = active {
+                bad = b.and(bad, a);
+            }
+            e.check(bad, number, raw, n);
+            match active {
+                Some(a) => e.b.select(a, at, zero),
+                None => at,
+            }
+        });
+        self.define(self.ir.result(op, 0), v, DType::Index, level);
+        Ok(())
+    }
+
+    /// Goes to where the function ends with an error if any lane of `bad` is set.
+    fn check(&mut self, bad: V<'c>, number: usize, value: V<'c>, bound: V<'c>) {
+        let b = self.b;
+        let lanes = b.lanes(bad);
+        let any = if lanes == 1 { bad } else { b.math("llvm.vector.reduce.or", &[bad]) };
+        let failed = *self.failed.get_or_insert_with(|| b.block("failed"));
+        let (error, go_on) = (b.block("out_of_range"), b.block("in_range"));
+        // Code that goes before a jump takes the jump along into a block of its own.
+        let place = b.place();
+        match place {
+            Place::End(_) => {
+                b.branch(any, error, go_on);
+            }
+            Place::Before(jump) => {
+                let from = jump.get_parent().expect("the jump stands in a block");
+                jump.remove_from_basic_block();
+                b.at_end(from);
+                b.branch(any, error, go_on);
+                b.at_end(go_on);
+                b.put(&jump);
+            }
+        }
+        b.at_end(error);
+        let (value, bound) = if lanes == 1 {
+            (value, bound)
+        } else {
+            let bits = b.bitcast(bad, b.int_type(lanes, 1));
+            let first = b.intrinsic("llvm.cttz", &[bits.get_type()], &[bits, b.int(b.int_type(1, 1), 1)]);
+            let first = match lanes.cmp(&32) {
+                std::cmp::Ordering::Less => b.cast(InstructionOpcode::ZExt, first, b.int_type(32, 1)),
+                std::cmp::Ordering::Equal => first,
+                std::cmp::Ordering::Greater => b.cast(InstructionOpcode::Trunc, first, b.int_type(32, 1)),
+            };
+            (b.extract_at(value, first), b.extract_at(bound, first))
+        };
+        let slot = self.f.get_nth_param(4).expect("a kernel has five parameters");
+        let report = super::abi::report_function(b);
+        b.call(report, &[slot, b.i64(number as i64), value, bound]);
+        b.jump(failed);
+        match place {
+            Place::End(_) => b.at_end(go_on),
+            before => b.go_to(before),
+        }
+    }
+
+    // ---- walks ----
+
+    fn emit_walk(&mut self, op: Op) -> Result<(), Diagnostic> {
+        let names = strings(self.ir, op, "over").or_else(|| strings(self.ir, op, "axes")).unwrap_or_default();
+        let axes: Option<Vec<usize>> = names.iter().map(|n| self.kernel.axis(n)).collect();
+        let axes = axes.filter(|a| !a.is_empty()).ok_or_else(|| self.error(op, "walks no axis of the kernel"))?;
+        let body = self.ir.body(op).ok_or_else(|| self.error(op, "the body must be one block"))?;
+        let tiled = axes.iter().any(|&a| self.is_tiled(a));
+        let yielded: Vec<Value> = self.ir.last_op(body).map(|y| self.ir.operand_list(y).to_vec()).unwrap_or_default();
+        let mut walk = Walk { op, axes, body, combiners: Vec::new(), reverse: false, tiled, unroll: 1 };
+        let mut carried = Vec::new();
+        if self.ir.is_op(op, "kernels.reduce") {
+            let mut at = 0;
+            for name in strings(self.ir, op, "combiners").unwrap_or_default() {
+                let c = Combiner::parse(&name).ok_or_else(|| self.error(op, format!("no combiner '{name}'")))?;
+                let first = *yielded.get(at).ok_or_else(|| self.error(op, "too few values yielded"))?;
+                walk.combiners.push((c, self.dtype(first)));
+                at += c.takes();
+            }
+            let results: usize = walk.combiners.iter().map(|c| c.0.width()).sum();
+            if results != self.ir.num_results(op) || at != yielded.len() {
+                return Err(self.error(op, "the combiners do not fit the values yielded and the results"));
+            }
+            walk.unroll = self.unroll(&walk);
+            let lanes = self.kept_lanes(&walk);
+            carried = walk.combiners.iter().flat_map(|&(c, d)| c.identity(self.b, d, lanes)).collect();
+        } else {
+            walk.reverse = self.ir.attr_of(op, "reverse").is_some_and(|a| self.ir.as_bool(a).unwrap_or(true));
+            let args = self.ir.block_args(body).to_vec();
+            if args.len() != self.ir.num_operands(op) || (self.ir.num_results(op) != 0 && self.ir.num_results(op) != args.len()) {
+                return Err(self.error(op, "carried values do not fit the operands and results"));
+            }
+            for (v, arg) in self.ir.operand_list(op).into_iter().zip(args) {
+                let lanes = self.lanes_of_type(arg);
+                let v = self.get(v).v;
+                carried.push(self.b.splat(v, lanes));
+            }
+        }
+        let kept = self.walk_axes(&walk, 0, carried)?;
+        let level = self.level();
+        if walk.combiners.is_empty() {
+            for (r, v) in self.ir.results(op).zip(kept) {
+                let dtype = self.dtype(r);
+                self.define(r, v, dtype, level);
+            }
+            return Ok(());
+        }
+        let mut results = self.ir.results(op);
+        let mut kept = &kept[..];
+        for &(c, dtype) in &walk.combiners {
+            let (mine, rest) = kept.split_at(c.width());
+            kept = rest;
+            let mine = if walk.tiled { c.across(self.b, dtype, mine) } else { mine.to_vec() };
+            for (v, d) in mine.into_iter().zip(c.kept(dtype)) {
+                let r = results.next().expect("the number of results was compared");
+                let v = rounded(self.b, v, d);
+                self.define(r, v, d, level);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lanes of a value of a type that varies along the tiled axis, or 1.
+    fn lanes_of_type(&self, v: Value) -> u32 {
+        let varies = self.ir.shape(self.ir.value_type(v)).is_some_and(|s| s.iter().any(|&n| n > 1));
+        if varies { self.width } else { 1 }
+    }
+
+    /// Lanes of what a reduction keeps while it walks.
+    fn kept_lanes(&self, walk: &Walk) -> u32 {
+        if walk.tiled {
+            let axis = walk.axes.iter().copied().find(|&a| self.is_tiled(a));
+            return axis.map_or(1, |a| self.kernel.axes[a].tile);
+        }
+        self.lanes_of_type(self.ir.result(walk.op, 0))
+    }
+
+    /// How many steps of the tiled axis to take at once, so that the combiners need not wait for each other: as many as fill four
+    /// registers, for bodies that are short beside them.
+    fn unroll(&mut self, walk: &Walk) -> u32 {
+        if !walk.tiled || walk.combiners.iter().any(|c| c.0.width() == 2) {
+            return 1;
+        }
+        let axis = walk.axes.iter().copied().find(|&a| self.is_tiled(a)).expect("a tiled axis is walked");
+        let mut weight = 0;
+        for op in self.ir.block_ops(walk.body) {
+            weight += match self.ir.op_name(op) {
+                "kernels.axis" | "kernels.broadcast" | "kernels.yield" | "arith.constant" | "kernels.index" => 0,
+                "kernels.reduce" | "kernels.for" | "kernels.store" | "kernels.atomic" | "kernels.position" => return 1,
+                name if name.starts_with("math.") || name.starts_with("scalar.") => 12,
+                _ => 1,
+            };
+        }
+        let bits = walk.combiners.iter().map(|c| if c.1 == DType::F64 || c.1.bits() == 64 { 64 } else { 32 }).max();
+        let tile = self.kernel.axes[axis].tile;
+        let room = (4 * self.b.machine.vector_bits) / (tile * bits.unwrap_or(32)).max(1);
+        let mut n = if weight > 12 { room.min(2) } else { room.min(4) };
+        let extent = self.exprs.as_int(self.kernel.axes[axis].extent);
+        while n > 1 && (!n.is_power_of_two() || extent.is_some_and(|e| e < i64::from(n * tile))) {
+            n -= 1;
+        }
+        n.max(1)
+    }
+
+    fn walk_axes(&mut self, walk: &Walk, depth: usize, carried: Vec<V<'c>>) -> Result<Vec<V<'c>>, Diagnostic> {
+        // The axes of a backward walk are walked backward each, the outermost first as ever.
+        let Some(&axis) = walk.axes.get(depth) else {
+            return self.walk_body(walk, carried);
+        };
+        let zero = self.exprs.int(0);
+        if !self.is_tiled(axis) {
+            let end = self.lower(self.kernel.axes[axis].extent);
+            let range = Range { axis, first: self.b.i64(0), end, step: 1, reverse: walk.reverse, runs: false };
+            return self.counted_loop(range, carried, &mut |e, c| e.walk_axes(walk, depth + 1, c));
+        }
+        if walk.unroll == 1 {
+            return self.tiled_steps(axis, zero, false, walk.reverse, carried, &mut |e, c| e.walk_axes(walk, depth + 1, c));
+        }
+        // Several steps at once as one step of more lanes, folded onto what is kept; then the rest.
+        let tile = self.kernel.axes[axis].tile;
+        let width = tile * walk.unroll;
+        let extent = self.kernel.axes[axis].extent;
+        let w = self.exprs.int(width.into());
+        let wide = self.exprs.floordiv(extent, w);
+        let wide = self.exprs.mul(wide, w);
+        let stop = self.lower(wide);
+        let range = Range { axis, first: self.b.i64(0), end: stop, step: width.into(), reverse: false, runs: false };
+        let fresh = walk.combiners.iter().flat_map(|&(c, d)| c.identity(self.b, d, width)).collect();
+        let many = self.counted_loop(range, fresh, &mut |e, c| {
+            e.with_lanes(axis, width, false, |e| e.walk_axes(walk, depth + 1, c))
+        })?;
+        let mut all = Vec::new();
+        let (mut many, mut kept) = (&many[..], &carried[..]);
+        for &(c, dtype) in &walk.combiners {
+            let (m, rest) = many.split_at(c.width());
+            let (k, rest_kept) = kept.split_at(c.width());
+            (many, kept) = (rest, rest_kept);
+            let m = c.narrow(self.b, dtype, m, tile);
+            // What was kept before is the identity, unless an outer axis is walked too.
+            all.extend(if depth == 0 { m } else { c.combine(self.b, dtype, k, &m) });
+        }
+        if wide == extent {
+            return Ok(all);
+        }
+        let t = self.exprs.int(tile.into());
+        let rest = self.exprs.modulo(extent, t);
+        let divides = self.exprs.as_int(rest) == Some(0);
+        let end = self.lower(extent);
+        let range = Range { axis, first: stop, end, step: tile.into(), reverse: false, runs: false };
+        self.counted_loop(range, all, &mut |e, c| {
+            e.with_lanes(axis, tile, !divides, |e| e.walk_axes(walk, depth + 1, c))
+        })
+    }
+
+    fn walk_body(&mut self, walk: &Walk, carried: Vec<V<'c>>) -> Result<Vec<V<'c>>, Diagnostic> {
+        let level = self.level();
+        if walk.combiners.is_empty() {
+            for (&arg, &v) in self.ir.block_args(walk.body).iter().zip(&carried) {
+                let dtype = self.dtype(arg);
+                self.define(arg, v, dtype, level);
+            }
+        }
+        self.emit_block(walk.body)?;
+        let terminator = self.ir.last_op(walk.body).ok_or_else(|| self.error(walk.op, "the body is empty"))?;
+        let yielded = self.ir.operand_list(terminator);
+        if walk.combiners.is_empty() {
+            if yielded.len() != carried.len() {
+                return Err(self.error(walk.op, "the body must yield the carried values"));
+            }
+            let pairs = yielded.into_iter().zip(carried);
+            return Ok(pairs.map(|(y, c)| {
+                let v = self.get(y).v;
+                self.b.splat(v, self.b.lanes(c))
+            }).collect());
+        }
+        let mask = self.mask.filter(|_| walk.tiled).map(|m| m.0);
+        let mut new = Vec::new();
+        let (mut kept, mut at) = (&carried[..], 0);
+        for &(c, dtype) in &walk.combiners {
+            let (mine, rest) = kept.split_at(c.width());
+            kept = rest;
+            let lanes = self.b.lanes(mine[0]);
+            let mut point = Vec::new();
+            for &y in &yielded[at..at + c.takes()] {
+                let v = self.get(y).v;
+                point.push(self.b.splat(v, lanes));
+            }
+            at += c.takes();
+            let b = self.b;
+            let reciprocal = (c == Combiner::Welford && mask.is_none()).then(|| {
+                let n = b.extract(mine[2], 0);
+                let one = b.float(n.get_type(), 1.0);
+                b.fdiv(one, b.fadd(n, one))
+            });
+            new.extend(c.step(b, dtype, mine, &point, mask, reciprocal));
+        }
+        Ok(new)
+    }
+}

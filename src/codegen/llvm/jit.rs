@@ -1,0 +1,191 @@
+//! Kernels compiled in memory, and how they are run: steps split over a pool of threads where there is enough to do.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use inkwell::context::Context;
+use inkwell::targets::FileType;
+use rayon::prelude::*;
+use rinductor_index::{Atom, Expr, Exprs, SymId};
+use rinductor_support::{Diagnostic, FxHashMap};
+
+use super::abi::{KernelError, KernelFn};
+use super::loader::Code;
+use super::module::{self, KernelInfo};
+use super::target::{Options, TargetInfo};
+use crate::ir::Ir;
+
+/// Nanoseconds of work below which a launch is not split further: what handing it to another thread costs, several times.
+const GRAIN: i64 = 20_000;
+
+/// Where the time of a compilation went.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CompileTimes {
+    /// Emitting LLVM IR.
+    pub emit: Duration,
+    /// LLVM's passes.
+    pub passes: Duration,
+    /// LLVM's code generator.
+    pub generate: Duration,
+    /// Linking in memory.
+    pub load: Duration,
+}
+
+/// All kernels of an IR, compiled.
+pub struct CompiledKernels {
+    kernels: Vec<CompiledKernel>,
+    by_name: FxHashMap<String, usize>,
+    /// How long it took.
+    pub times: CompileTimes,
+}
+
+/// One kernel, compiled.
+#[derive(Clone)]
+pub struct CompiledKernel {
+    info: Arc<KernelInfo>,
+    run: KernelFn,
+    steps: Count,
+    cost: Count,
+    _code: Arc<Code>,
+}
+
+/// A number that depends on the symbols.
+#[derive(Clone)]
+enum Count {
+    Fixed(i64),
+    Symbolic(Expr, Arc<Exprs>, Arc<Vec<SymId>>),
+}
+
+impl Count {
+    fn new(e: Expr, exprs: &Arc<Exprs>, symbols: &Arc<Vec<SymId>>) -> Count {
+        exprs.as_int(e).map_or_else(|| Count::Symbolic(e, exprs.clone(), symbols.clone()), Count::Fixed)
+    }
+    fn get(&self, values: &[i64]) -> Result<i64, String> {
+        match self {
+            Count::Fixed(n) => Ok(*n),
+            Count::Symbolic(e, exprs, symbols) => {
+                let value = |a: Atom| match a {
+                    Atom::Sym(s) => symbols.iter().position(|&x| x == s).and_then(|i| values.get(i).copied()),
+                    Atom::Dim(_) => None,
+                };
+                exprs.eval(*e, value).map_err(|e| e.to_string())
+            }
+        }
+    }
+}
+
+impl CompiledKernels {
+    /// Compiles all `kernels.func`s of `ir`.
+    pub fn compile(ir: &Ir, options: &Options) -> Result<CompiledKernels, Diagnostic> {
+        let mut times = CompileTimes::default();
+        let start = Instant::now();
+        let ctx = Context::create();
+        let target = TargetInfo::new(options)?;
+        let mut module = module::emit(&ctx, ir, &target, false)?;
+        times.emit = start.elapsed();
+        let start = Instant::now();
+        module::optimize(&module, &target, options)?;
+        times.passes = start.elapsed();
+        let start = Instant::now();
+        let object = target
+            .machine
+            .write_to_memory_buffer(&module.build.module, FileType::Object)
+            .map_err(|e| Diagnostic::error_nowhere(format!("LLVM's code generator: {}", e.to_string_lossy())))?;
+        times.generate = start.elapsed();
+        let start = Instant::now();
+        let code = Arc::new(Code::load(object.as_slice())?);
+        let infos = std::mem::take(&mut module.kernels);
+        let mut exprs = std::mem::take(&mut module.exprs);
+        let symbols: Vec<Arc<Vec<SymId>>> =
+            infos.iter().map(|i| Arc::new(i.symbols.iter().map(|s| exprs.sym_id(s)).collect())).collect();
+        let exprs = Arc::new(exprs);
+        let mut kernels = Vec::new();
+        let mut by_name = FxHashMap::default();
+        for (info, symbols) in infos.into_iter().zip(symbols) {
+            let address = code.address(&info.function)?;
+            // SAFETY: the emitter gave the function this type, and the code stays as long as `_code`.
+            let run = unsafe { std::mem::transmute::<usize, KernelFn>(address) };
+            by_name.insert(info.name.clone(), kernels.len());
+            kernels.push(CompiledKernel {
+                run,
+                steps: Count::new(info.steps, &exprs, &symbols),
+                cost: Count::new(info.cost, &exprs, &symbols),
+                info: Arc::new(info),
+                _code: code.clone(),
+            });
+        }
+        times.load = start.elapsed();
+        Ok(CompiledKernels { kernels, by_name, times })
+    }
+
+    /// A kernel by its symbol.
+    pub fn get(&self, name: &str) -> Option<&CompiledKernel> {
+        self.by_name.get(name).map(|&i| &self.kernels[i])
+    }
+
+    /// All kernels, in the order of the IR.
+    pub fn all(&self) -> &[CompiledKernel] {
+        &self.kernels
+    }
+}
+
+/// Addresses that are handed to other threads.
+struct Shared(*const *mut u8, *const i64, *mut KernelError);
+// SAFETY: the kernel reads the two lists, writes disjoint parts of the buffers in its steps, and writes the error by compare and exchange.
+unsafe impl Sync for Shared {}
+
+impl CompiledKernel {
+    /// What is known of it.
+    pub fn info(&self) -> &KernelInfo {
+        &self.info
+    }
+
+    /// How many steps there are for these values of the symbols.
+    pub fn steps(&self, symbols: &[i64]) -> Result<i64, String> {
+        self.steps.get(symbols)
+    }
+
+    /// Runs all steps on at most `threads` threads (0: as many as the pool has).
+    ///
+    /// # Errors
+    /// When an index is out of range, or the numbers of buffers and symbols are not the kernel's: a sentence.
+    ///
+    /// # Safety
+    /// `buffers` are the starts of allocations that hold what the kernel's argument types say for these `symbols`.
+    pub unsafe fn run(&self, buffers: &[*mut u8], symbols: &[i64], threads: usize) -> Result<(), String> {
+        let info = &self.info;
+        if buffers.len() != info.buffers || symbols.len() != info.symbols.len() {
+            return Err(format!(
+                "kernel @{} takes {} buffers and {} symbols, got {} and {}",
+                info.name, info.buffers, info.symbols.len(), buffers.len(), symbols.len()
+            ));
+        }
+        let steps = self.steps.get(symbols)?;
+        let mut error = KernelError::default();
+        let shared = Shared(buffers.as_ptr(), symbols.as_ptr(), &mut error);
+        let cost = if threads == 1 { 0 } else { self.cost.get(symbols).unwrap_or(1).max(1) };
+        let parts = (steps.saturating_mul(cost) / GRAIN).min(steps);
+        if parts <= 1 {
+            // SAFETY: as the caller says.
+            unsafe { (self.run)(shared.0, shared.1, 0, steps, shared.2) };
+        } else {
+            let threads = if threads == 0 { rayon::current_num_threads() } else { threads };
+            // A few parts a thread, so that a slow one does not hold up all.
+            let parts = parts.min(4 * threads as i64);
+            let part = |k: i64| {
+                let shared = &shared;
+                let at = |k: i64| (i128::from(steps) * i128::from(k) / i128::from(parts)) as i64;
+                // SAFETY: as the caller says; the ranges are disjoint.
+                unsafe { (self.run)(shared.0, shared.1, at(k), at(k + 1), shared.2) }
+            };
+            (0..parts as usize).into_par_iter().with_max_len(1).for_each(|k| part(k as i64));
+        }
+        if error.set != 0 {
+            return Err(format!(
+                "kernel @{}: index {} is out of range for size {} (check {})",
+                info.name, error.value, error.bound, error.check
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,36 @@
+//! Machine code from `kernels.func`s through LLVM.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `abi` | how a kernel is called |
+//! | `emit`, `axes`, `body` | the state of emitting a kernel, its loops, its ops |
+//! | `index`, `access` | index expressions; loads, stores, atomics |
+//! | `arith`, `math`, `reduce`, `literal` | scalar ops, functions, combiners, constants |
+//! | `build`, `target` | the layer over LLVM's builder; the machine |
+//! | `module` | a module with the kernels of an `Ir` |
+//! | `jit`, `object` | code in memory; objects, shared libraries |
+
+pub mod abi;
+mod access;
+mod arith;
+mod axes;
+mod body;
+mod build;
+mod emit;
+mod index;
+pub mod jit;
+mod literal;
+mod loader;
+mod math;
+mod module;
+pub mod object;
+mod reduce;
+pub mod target;
+
+pub use jit::{CompiledKernel, CompiledKernels};
+pub use module::emit_llvm_ir;
+pub use object::{emit_assembly, emit_object, emit_optimized_llvm_ir, emit_shared_library};
+pub use target::Options;
+
+#[cfg(test)]
+mod tests;

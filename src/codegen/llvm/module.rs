@@ -1,0 +1,259 @@
+//! A module with the kernels of an `Ir`: equal kernels once.
+
+use std::fmt::Write;
+
+use inkwell::context::Context;
+use inkwell::passes::PassBuilderOptions;
+use rinductor_index::{Expr, Exprs};
+use rinductor_support::{Diagnostic, FxHashMap};
+
+use super::abi;
+use super::build::{Build, V};
+use super::emit::Emitter;
+use super::target::{Options, PASSES, TargetInfo};
+use crate::codegen::kernel::{Arg, Kernel};
+use crate::ir::{Ir, Op, Value};
+
+/// What is known of a kernel beside its code.
+#[derive(Clone, Debug)]
+pub struct KernelInfo {
+    /// Its symbol in the IR.
+    pub name: String,
+    /// The function that has its code: the first of equal kernels.
+    pub function: String,
+    /// How many buffers it takes.
+    pub buffers: usize,
+    /// The names of the symbols it takes, in order.
+    pub symbols: Vec<String>,
+    /// How many steps there are.
+    pub steps: Expr,
+    /// About how many nanoseconds a step takes, as an expression over the symbols.
+    pub cost: Expr,
+    /// The ops that may fail, in order.
+    pub checks: Vec<Op>,
+}
+
+/// The kernels of an IR as an LLVM module.
+pub(super) struct KernelModule<'c> {
+    pub build: Build<'c>,
+    pub kernels: Vec<KernelInfo>,
+    pub exprs: Exprs,
+}
+
+/// Emits all kernels of `ir`. With `steps_functions` each gets a function that says how many steps it has.
+pub(super) fn emit<'c>(
+    ctx: &'c Context,
+    ir: &Ir,
+    target: &TargetInfo,
+    steps_functions: bool,
+) -> Result<KernelModule<'c>, Diagnostic> {
+    let build = Build::new(ctx, "kernels", target.model);
+    build.module.set_triple(&target.machine.get_triple());
+    build.module.set_data_layout(&target.machine.get_target_data().get_data_layout());
+    let mut exprs = ir.exprs.clone();
+    let mut kernels = Vec::new();
+    let mut seen: FxHashMap<String, String> = FxHashMap::default();
+    let all: Vec<Op> = ir.block_ops(ir.module_body()).filter(|&op| ir.is_op(op, "kernels.func")).collect();
+    for op in all {
+        let kernel = Kernel::read(ir, &mut exprs, op)?;
+        let key = canonical(ir, &kernel);
+        let function = match seen.get(&key) {
+            Some(f) => f.clone(),
+            None => {
+                emit_kernel(&build, ir, &mut exprs, &kernel)?;
+                if steps_functions {
+                    emit_steps(&build, ir, &mut exprs, &kernel);
+                }
+                seen.insert(key, kernel.name.clone());
+                kernel.name.clone()
+            }
+        };
+        let steps = kernel.steps(&mut exprs);
+        let cost = cost(ir, &mut exprs, &kernel);
+        let mut checks = Vec::new();
+        ir.walk(op, &mut |o| {
+            if ir.is_op(o, "kernels.position") {
+                checks.push(o);
+            }
+        });
+        kernels.push(KernelInfo {
+            name: kernel.name.clone(),
+            function,
+            buffers: kernel.buffers().count(),
+            symbols: kernel.symbols(),
+            steps,
+            cost,
+            checks,
+        });
+    }
+    for f in build.module.get_functions() {
+        if f.count_basic_blocks() > 0 {
+            build.add_attribute(f, "target-cpu", Some(&target.cpu));
+            if !target.features.is_empty() {
+                build.add_attribute(f, "target-features", Some(&target.features));
+            }
+        }
+    }
+    if let Err(e) = build.module.verify() {
+        return Err(Diagnostic::error_nowhere(format!("the emitted LLVM IR does not verify: {}", e.to_string_lossy()))
+            .help("this is a fault of rinductor's LLVM emitter; please report it with the kernels"));
+    }
+    Ok(KernelModule { build, kernels, exprs })
+}
+
+/// Runs the pass pipeline.
+pub(super) fn optimize(module: &KernelModule, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
+    let passes = options.passes.as_deref().unwrap_or(PASSES);
+    let settings = PassBuilderOptions::create();
+    module
+        .build
+        .module
+        .run_passes(passes, &target.machine, settings)
+        .map_err(|e| Diagnostic::error_nowhere(format!("LLVM's pass pipeline '{passes}': {}", e.to_string_lossy())))
+}
+
+/// The kernels of an IR as LLVM IR, before LLVM's passes.
+pub fn emit_llvm_ir(ir: &Ir, options: &Options) -> Result<String, Diagnostic> {
+    let ctx = Context::create();
+    let target = TargetInfo::new(options)?;
+    let module = emit(&ctx, ir, &target, true)?;
+    Ok(module.build.module.to_string())
+}
+
+fn entry_values<'c>(b: &Build<'c>, e: &mut Emitter<'_, 'c>, symbols_at: u32) {
+    let i = b.int_type(64, 1);
+    for (value, arg) in &e.kernel.args {
+        match arg {
+            Arg::Buffer(k, _) => {
+                let buffers = e.f.get_nth_param(0).expect("a kernel has five parameters");
+                let p = b.load(b.ptr_type(), b.element_ptr(b.ptr_type(), buffers, b.i64(*k as i64)), 8);
+                let p = b.named(p, e.ir.value_name(*value));
+                e.buffers.push(p);
+            }
+            Arg::Symbol(k, name) => {
+                let symbols = e.f.get_nth_param(symbols_at).expect("the function takes the symbols");
+                let v = b.load(i, b.element_ptr(i, symbols, b.i64(*k as i64)), 8);
+                e.symbols.insert(name.clone(), b.named(v, Some(name)));
+            }
+        }
+    }
+}
+
+fn emit_kernel(b: &Build, ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) -> Result<(), Diagnostic> {
+    let place = || ir.place(ir.op(kernel.op).loc);
+    if kernel.axes.len() > 14 {
+        return Err(Diagnostic::error(place(), format!("kernel @{}: {} axes, at most 14 are supported", kernel.name, kernel.axes.len())));
+    }
+    let tiled: Vec<&str> = kernel.axes.iter().filter(|a| a.tile > 1).map(|a| a.name.as_str()).collect();
+    if tiled.len() > 1 {
+        let text = format!("kernel @{}: a CPU kernel has at most one axis with a tile above 1, here {}", kernel.name, tiled.join(" and "));
+        return Err(Diagnostic::error(place(), text));
+    }
+    if b.module.get_function(&kernel.name).is_some() {
+        return Err(Diagnostic::error(place(), format!("kernel @{}: the name is taken", kernel.name)));
+    }
+    let f = abi::declare_kernel(b, &kernel.name);
+    let entry = b.ctx.append_basic_block(f, "entry");
+    b.at_end(entry);
+    let mut e = Emitter::new(b, ir, exprs, kernel, f);
+    entry_values(b, &mut e, 1);
+    let begin = f.get_nth_param(2).expect("a kernel has five parameters");
+    let end = f.get_nth_param(3).expect("a kernel has five parameters");
+    e.parallel_steps(begin, end)
+}
+
+/// `int64_t kernel_steps(const int64_t *symbols)`.
+fn emit_steps(b: &Build, ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) {
+    let f = b.declare(&format!("{}_steps", kernel.name), &[b.ptr_type()], Some(b.int_type(64, 1)));
+    let entry = b.ctx.append_basic_block(f, "entry");
+    b.at_end(entry);
+    let steps = kernel.steps(exprs);
+    let mut e = Emitter::new(b, ir, exprs, kernel, f);
+    let i = b.int_type(64, 1);
+    for (_, arg) in &kernel.args {
+        if let Arg::Symbol(k, name) = arg {
+            let symbols: V = f.get_nth_param(0).expect("the function takes the symbols");
+            let v = b.load(i, b.element_ptr(i, symbols, b.i64(*k as i64)), 8);
+            e.symbols.insert(name.clone(), b.named(v, Some(name)));
+        }
+    }
+    let v = e.lower(steps);
+    b.ret(Some(v));
+}
+
+/// A text that is equal for kernels that do the same: all but names and locations.
+fn canonical(ir: &Ir, kernel: &Kernel) -> String {
+    let mut numbers: FxHashMap<Value, usize> = FxHashMap::default();
+    let mut text = String::new();
+    let number = |numbers: &mut FxHashMap<Value, usize>, v: Value| {
+        let n = numbers.len();
+        *numbers.entry(v).or_insert(n)
+    };
+    let write_props = |text: &mut String, op: Op, top: bool| {
+        let data = ir.op(op);
+        for &(name, attr) in ir.dict(data.props).iter().chain(ir.dict(data.attrs)) {
+            let name = ir.text(name);
+            if !(top && matches!(name, "sym_name" | "sym_visibility")) {
+                // Attributes are interned: the same id is the same attribute.
+                let _ = write!(text, " {name}={attr:?}");
+            }
+        }
+    };
+    for &(v, _) in &kernel.args {
+        let _ = write!(text, "{}:{:?},", number(&mut numbers, v), ir.value_type(v));
+    }
+    write_props(&mut text, kernel.op, true);
+    ir.walk(kernel.op, &mut |op| {
+        if op == kernel.op {
+            return;
+        }
+        let depth = std::iter::successors(ir.parent_op(op), |&o| ir.parent_op(o)).count();
+        let _ = write!(text, "\n{depth} {}", ir.op_name(op));
+        write_props(&mut text, op, false);
+        for v in ir.operands(op) {
+            let _ = write!(text, " %{}", number(&mut numbers, v));
+        }
+        for r in ir.results(op) {
+            let _ = write!(text, " ->%{}:{:?}", number(&mut numbers, r), ir.value_type(r));
+        }
+        for &r in ir.regions_of(op) {
+            for &block in ir.blocks_of(r) {
+                for &a in ir.block_args(block) {
+                    let _ = write!(text, " ^%{}:{:?}", number(&mut numbers, a), ir.value_type(a));
+                }
+            }
+        }
+    });
+    text
+}
+
+/// About how long a step of the parallel axes takes: the ops, each as often as its walks repeat it, a quarter of a nanosecond each.
+pub(super) fn cost(ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) -> Expr {
+    let mut sum = exprs.int(4);
+    let mut list: Vec<(Op, Expr)> = Vec::new();
+    let one = exprs.int(1);
+    list.extend(ir.block_ops(kernel.body).map(|o| (o, one)));
+    while let Some((op, times)) = list.pop() {
+        let name = ir.op_name(op);
+        let weight = match name {
+            "kernels.axis" | "kernels.broadcast" | "arith.constant" | "kernels.yield" | "kernels.return" => 0,
+            _ if name.starts_with("math.") => 8,
+            _ if name.starts_with("scalar.") => 16,
+            _ => 2,
+        };
+        sum = exprs.linear_sum(&[(1, sum), (weight, times)], 0);
+        if let Some(body) = ir.body(op) {
+            let mut inner = times;
+            for axis in crate::codegen::kernel::strings(ir, op, "over").unwrap_or_default() {
+                if let Some(a) = kernel.axis(&axis) {
+                    let tile = exprs.int(kernel.axes[a].tile.into());
+                    let steps = exprs.ceildiv(kernel.axes[a].extent, tile);
+                    inner = exprs.mul(inner, steps);
+                }
+            }
+            list.extend(ir.block_ops(body).map(|o| (o, inner)));
+        }
+    }
+    let four = exprs.int(4);
+    exprs.floordiv(sum, four)
+}

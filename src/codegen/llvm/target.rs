@@ -1,0 +1,97 @@
+//! The target: the machine at hand, or a named CPU.
+
+use std::sync::Once;
+
+use inkwell::OptimizationLevel;
+use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetMachineOptions};
+use rinductor_support::Diagnostic;
+
+use super::build::Machine;
+
+/// What code is made for, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// `--target-cpu`: a CPU name of LLVM's; the machine at hand when not given.
+    pub target_cpu: Option<String>,
+    /// The pass pipeline in LLVM's notation; [`PASSES`] when not given.
+    pub passes: Option<String>,
+}
+
+/// The default pass pipeline. The emitter hoists, unrolls and vectorizes by itself, so what is left is to put the math functions in place
+/// and to clean up after it; measured against `default<O1>` and `default<O2>` in `docs/codegen-llvm.md`.
+pub const PASSES: &str = "always-inline,function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg)";
+
+/// A target with what the emitter needs to know of it.
+pub struct TargetInfo {
+    /// LLVM's target machine.
+    pub machine: TargetMachine,
+    /// CPU name, for function attributes.
+    pub cpu: String,
+    /// CPU features, for function attributes.
+    pub features: String,
+    /// What the emitter needs to know.
+    pub model: Machine,
+}
+
+fn initialize() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        Target::initialize_x86(&InitializationConfig::default());
+        // On another architecture this is the host's back end.
+        let _ = Target::initialize_native(&InitializationConfig::default());
+    });
+}
+
+impl TargetInfo {
+    /// The target that the options name.
+    pub fn new(options: &Options) -> Result<TargetInfo, Diagnostic> {
+        initialize();
+        let error = |m: String| Diagnostic::error_nowhere(format!("LLVM has no back end for this machine: {m}"));
+        let triple = TargetMachine::get_default_triple();
+        let target = Target::from_triple(&triple).map_err(|e| error(e.to_string()))?;
+        let host_cpu = TargetMachine::get_host_cpu_name().to_string();
+        let host_features = TargetMachine::get_host_cpu_features().to_string();
+        let (cpu, features) = match &options.target_cpu {
+            Some(cpu) if *cpu != "native" => (cpu.clone(), String::new()),
+            _ => (host_cpu, host_features),
+        };
+        let settings = TargetMachineOptions::new()
+            .set_cpu(&cpu)
+            .set_features(&features)
+            .set_level(OptimizationLevel::Default)
+            .set_reloc_mode(RelocMode::PIC)
+            .set_code_model(CodeModel::Default);
+        let machine = target
+            .create_target_machine_from_options(&triple, settings)
+            .ok_or_else(|| error(format!("no target machine for the CPU '{cpu}'")))?;
+        let model = model_of(&machine, &cpu, &features);
+        Ok(TargetInfo { machine, cpu, features, model })
+    }
+}
+
+/// What the CPU can do: from its feature list where there is one, else from its name.
+fn model_of(machine: &TargetMachine, cpu: &str, features: &str) -> Machine {
+    let triple = machine.get_triple();
+    let x86 = triple.as_str().to_string_lossy().starts_with("x86_64");
+    let named = |level: u8| match cpu {
+        "x86-64-v4" | "skylake-avx512" | "icelake-server" | "sapphirerapids" | "znver4" | "znver5" | "cascadelake" => true,
+        "x86-64-v3" | "haswell" | "broadwell" | "skylake" | "znver1" | "znver2" | "znver3" | "alderlake" => level <= 3,
+        _ => false,
+    };
+    let has = |f: &str, level: u8| {
+        if features.is_empty() { named(level) } else { features.split(',').any(|x| x.strip_prefix('+') == Some(f)) }
+    };
+    if !x86 {
+        // 128-bit vectors with fused multiply-add: AArch64 and its like.
+        return Machine { vector_bits: 128, fma: true, f16c: true, masked_words: false, masked_bytes: false };
+    }
+    let avx512 = has("avx512f", 4) && has("avx512bw", 4) && has("avx512vl", 4);
+    let avx2 = has("avx2", 3);
+    Machine {
+        vector_bits: if avx512 { 512 } else if avx2 { 256 } else { 128 },
+        fma: has("fma", 3),
+        f16c: has("f16c", 3),
+        masked_words: avx2,
+        masked_bytes: avx512,
+    }
+}

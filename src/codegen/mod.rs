@@ -1,0 +1,7 @@
+//! Emitters: from the kernel level to what a machine or another compiler reads.
+
+pub mod kernel;
+#[cfg(feature = "llvm")]
+pub mod llvm;
+#[cfg(all(test, feature = "llvm"))]
+pub(crate) mod sample;
