@@ -1,6 +1,8 @@
 //! Emitters: from the kernel level to what a machine or another compiler reads.
 
+pub mod backend;
 pub mod kernel;
+pub mod literal;
 #[cfg(feature = "llvm")]
 pub mod llvm;
 #[cfg(all(test, feature = "llvm"))]

@@ -20,7 +20,11 @@ pub(crate) struct Sample {
 impl Sample {
     /// A kernel `@k` over axes written `x = 100 tile 8 parallel`.
     pub fn new(axes: &[&str]) -> Sample {
-        let mut ir = Ir::with_module();
+        Sample::add(Ir::with_module(), "k", axes)
+    }
+
+    /// A further kernel in a module.
+    pub fn add(mut ir: Ir, symbol: &str, axes: &[&str]) -> Sample {
         let mut list = Vec::new();
         let mut attrs = Vec::new();
         let mut tiled = None;
@@ -42,7 +46,7 @@ impl Sample {
             list.push((name.trim().to_string(), tile));
         }
         let axes_attr = ir.array_attr(&attrs);
-        let name_attr = ir.string_attr("k");
+        let name_attr = ir.string_attr(symbol);
         let props = [("axes", axes_attr), ("sym_name", name_attr)].map(|(n, a)| (ir.name(n), a));
         let props = ir.make_dict(props);
         let body = ir.module_body();

@@ -158,7 +158,7 @@ fn is_exact(op: ScalarOp) -> bool {
     use ScalarOp::*;
     matches!(
         op,
-        Neg | Abs | Minimum | Maximum | Fmin | Fmax | Select | Floor | Ceil | Trunc | Round | RoundAway | Sign | Sgn | Copysign | RealPart | Conj
+        Nextafter | Neg | Abs | Minimum | Maximum | Fmin | Fmax | Select | Floor | Ceil | Trunc | Round | RoundAway | Sign | Sgn | Copysign | RealPart | Conj
     )
 }
 
@@ -235,6 +235,8 @@ fn float<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Optio
             b.select(off, b.fadd(r, args[1]), r)
         }
         TruncRem => math::remainder(b, x, args[1]),
+        Ldexp => math::ldexp(b, dtype, x, args[1]),
+        Nextafter => next_after(b, dtype, x, args[1]),
         _ => return math::function(b, op, dtype, args),
     })
 }
@@ -270,6 +272,24 @@ fn floor_div<'c>(b: &Build<'c>, x: V<'c>, y: V<'c>) -> V<'c> {
     let plain = b.fdiv(x, y);
     let f = b.select(b.fcmp(OEQ, q, zero), b.math("llvm.copysign", &[zero, plain]), f);
     b.select(b.fcmp(OEQ, y, zero), plain, f)
+}
+
+/// The next value of the type after `x` toward `y`: bit patterns are ordered as magnitudes are.
+fn next_after<'c>(b: &Build<'c>, dtype: DType, x: V<'c>, y: V<'c>) -> V<'c> {
+    use super::access::{from_memory, to_memory};
+    use FloatPredicate::*;
+    let t = b.like(x, b.int_type(dtype.size() as u32 * 8, 1));
+    let zero = b.float(x.get_type(), 0.0);
+    let bits = b.bitcast(to_memory(b, x, dtype), t);
+    let outward = b.icmp(IntPredicate::EQ, b.fcmp(OLT, x, y), b.fcmp(OGT, x, zero));
+    let moved = b.add(bits, b.select(outward, b.int(t, 1), b.int(t, -1)));
+    // From a zero to the least number of the other's sign.
+    let least = b.select(b.fcmp(OLT, y, zero), b.int(t, i64::MIN >> (64 - dtype.bits())), b.int(t, 0));
+    let moved = b.select(b.fcmp(OEQ, x, zero), b.or(least, b.int(t, 1)), moved);
+    let memory = super::access::memory_type(b, dtype, b.lanes(x));
+    let v = from_memory(b, b.bitcast(moved, memory), dtype);
+    let v = b.select(b.fcmp(OEQ, x, y), y, v);
+    b.select(b.fcmp(UNO, x, y), b.fadd(x, y), v)
 }
 
 fn int<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Option<V<'c>> {

@@ -7,7 +7,7 @@ use super::arith;
 use super::axes::Range;
 use super::build::{IntPredicate, Place, V};
 use super::emit::{Emitter, LANE, is_supported};
-use super::literal;
+use crate::codegen::literal;
 use super::reduce::{Combiner, rounded};
 use crate::codegen::kernel::strings;
 use crate::ir::{Block, Op, Value};

@@ -13,6 +13,7 @@ use super::abi::{KernelError, KernelFn};
 use super::loader::Code;
 use super::module::{self, KernelInfo};
 use super::target::{Options, TargetInfo};
+use crate::codegen::backend::KernelCode;
 use crate::ir::Ir;
 
 /// Nanoseconds of work below which a launch is not split further: what handing it to another thread costs, several times.
@@ -187,5 +188,17 @@ impl CompiledKernel {
             ));
         }
         Ok(())
+    }
+}
+
+impl KernelCode for CompiledKernels {
+    fn find(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    unsafe fn run(&self, kernel: usize, buffers: &[*mut u8], symbols: &[i64], threads: usize) -> Result<(), String> {
+        let kernel = self.kernels.get(kernel).ok_or("there is no such kernel")?;
+        // SAFETY: as the caller says.
+        unsafe { kernel.run(buffers, symbols, threads) }
     }
 }

@@ -5,7 +5,7 @@
 //! | `abi` | how a kernel is called |
 //! | `emit`, `axes`, `body` | the state of emitting a kernel, its loops, its ops |
 //! | `index`, `access` | index expressions; loads, stores, atomics |
-//! | `arith`, `math`, `reduce`, `literal` | scalar ops, functions, combiners, constants |
+//! | `arith`, `math`, `reduce` | scalar ops, functions, combiners |
 //! | `build`, `target` | the layer over LLVM's builder; the machine |
 //! | `module` | a module with the kernels of an `Ir` |
 //! | `jit`, `object` | code in memory; objects, shared libraries |
@@ -19,7 +19,6 @@ mod build;
 mod emit;
 mod index;
 pub mod jit;
-mod literal;
 mod loader;
 mod math;
 mod module;

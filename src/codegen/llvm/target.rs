@@ -15,6 +15,18 @@ pub struct Options {
     pub target_cpu: Option<String>,
     /// The pass pipeline in LLVM's notation; [`PASSES`] when not given.
     pub passes: Option<String>,
+    /// How hard LLVM's code generator tries; [`CodegenLevel::Less`] is the default, measured in `docs/codegen-llvm.md`.
+    pub level: CodegenLevel,
+}
+
+/// How hard LLVM's code generator tries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CodegenLevel {
+    /// `-O1` of llc.
+    #[default]
+    Less,
+    /// `-O2` of llc.
+    Default,
 }
 
 /// The default pass pipeline. The emitter hoists, unrolls and vectorizes by itself, so what is left is to put the math functions in place
@@ -58,7 +70,10 @@ impl TargetInfo {
         let settings = TargetMachineOptions::new()
             .set_cpu(&cpu)
             .set_features(&features)
-            .set_level(OptimizationLevel::Default)
+            .set_level(match options.level {
+                CodegenLevel::Less => OptimizationLevel::Less,
+                CodegenLevel::Default => OptimizationLevel::Default,
+            })
             .set_reloc_mode(RelocMode::PIC)
             .set_code_model(CodeModel::Default);
         let machine = target

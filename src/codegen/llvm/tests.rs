@@ -1,6 +1,7 @@
 //! Kernels run through the JIT against what they mean.
 
 mod access;
+mod cost;
 mod math;
 mod reduce;
 mod scalars;
@@ -16,7 +17,7 @@ use crate::ir::Ir;
 const CPUS: [Option<&str>; 2] = [None, Some("x86-64")];
 
 pub(super) fn compile(ir: &Ir, cpu: Option<&str>) -> CompiledKernels {
-    let options = Options { target_cpu: cpu.map(str::to_string), passes: None };
+    let options = Options { target_cpu: cpu.map(str::to_string), ..Options::default() };
     match CompiledKernels::compile(ir, &options) {
         Ok(k) => k,
         Err(e) => panic!("{}\n{}", e.message, emit_llvm_ir(ir, &options).unwrap_or_default()),

@@ -192,6 +192,21 @@ pub(super) fn remainder<'c>(b: &Build<'c>, x: V<'c>, y: V<'c>) -> V<'c> {
     by_lane(b, "fmodf", &[float, float], float, &[x, y])
 }
 
+/// `x * 2^n`, rounded once.
+pub(super) fn ldexp<'c>(b: &Build<'c>, dtype: DType, x: V<'c>, n: V<'c>) -> V<'c> {
+    let int = b.int_type(32, 1);
+    if dtype == DType::F64 {
+        let double = b.float_type(64, 1);
+        return by_lane(b, "ldexp", &[double, int], double, &[x, n]);
+    }
+    // In 64 bits the product is exact wherever the smaller type has a number.
+    let f = F::like(b, x);
+    let d = f.double();
+    let n = b.math("llvm.smax", &[b.math("llvm.smin", &[n, b.int(n.get_type(), 500)]), b.int(n.get_type(), -500)]);
+    let n = b.cast(I::SExt, n, d.int_type());
+    f.narrow(d.mul(f.widen(x), d.pow2(n)))
+}
+
 /// `x * y + z` rounded once, of `f32` on a machine without the instruction.
 pub(super) fn fma_by_double<'c>(b: &Build<'c>, args: &[V<'c>]) -> V<'c> {
     let float = b.float_type(32, 1);

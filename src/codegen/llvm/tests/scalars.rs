@@ -2,8 +2,9 @@
 
 use rinductor_scalar::{DType, Kind, ResultRule, Scalar, ScalarOp, eval, to_ir};
 
-use super::run;
+use super::{compile, run};
 use crate::codegen::sample::Sample;
+use crate::ir::Ir;
 
 /// Interesting values of a type.
 fn values(d: DType) -> Vec<Scalar> {
@@ -34,58 +35,64 @@ fn agree(op: ScalarOp, got: Scalar, want: Scalar) -> bool {
     got.dtype().is_float() && !exact && x.is_finite() && (x - y).abs() <= epsilon * y.abs()
 }
 
+/// The result type of an operation on a type.
+fn result(op: ScalarOp, d: DType) -> DType {
+    match op.result_rule() {
+        ResultRule::Bool => DType::I1,
+        ResultRule::Exponent => DType::I32,
+        _ => d,
+    }
+}
+
+/// A kernel `out[i] = op(a[i], b[i], c[i])`.
+fn add_kernel(ir: Ir, name: &str, op: ScalarOp, d: DType, n: usize) -> Ir {
+    let size = n.to_string();
+    let mut k = Sample::add(ir, name, &[&format!("x = {n} tile 8 parallel")]);
+    let args: Vec<_> = (0..3).map(|_| k.buffer(d, &[&size])).collect();
+    let r = result(op, d);
+    let out = k.buffer(r, &[&size]);
+    let x = k.axis("x");
+    let loaded: Vec<_> = args.iter().map(|&a| k.load(a, &["d0"], &[x], None)).collect();
+    let name = to_ir(op, d).expect("the op takes the type");
+    let v = match (op.result_rule(), name.predicate) {
+        (ResultRule::Select, _) => {
+            let c = k.scalar("scalar.cast", &[loaded[0]], DType::I1);
+            let c = if d == DType::I1 { loaded[0] } else { c };
+            k.scalar(name.name, &[c, loaded[1], loaded[2]], r)
+        }
+        (_, Some(p)) => {
+            let list = if d.is_float() {
+                vec!["false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno"]
+            } else {
+                vec!["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]
+            };
+            let p = list.iter().position(|&x| x == p).expect("a predicate");
+            k.compare(name.name, p as i64, loaded[0], loaded[1])
+        }
+        _ => k.scalar(name.name, &loaded[..op.arity()], r),
+    };
+    k.store(v, out, &["d0"], &[x], None);
+    k.finish()
+}
+
 #[test]
 fn operations_agree_with_the_scalar_crate() {
     let types = [DType::I1, DType::U8, DType::I8, DType::I16, DType::I32, DType::I64, DType::F16, DType::BF16, DType::F32, DType::F64];
     let mut faults = String::new();
     for d in types {
         let all = values(d);
-        // One kernel for all operations of a type: `out_k[i] = op_k(a[i], b[i], c[i])`.
         let n = all.len() * all.len();
-        let size = n.to_string();
-        let mut k = Sample::new(&[&format!("x = {n} tile 8 parallel")]);
-        let args: Vec<_> = (0..3).map(|_| k.buffer(d, &[&size])).collect();
         let mut ops = Vec::new();
+        let mut ir = Ir::with_module();
         for op in ScalarOp::all() {
             let random = matches!(op.result_rule(), ResultRule::Random | ResultRule::RandomInt);
             let other = matches!(op.result_rule(), ResultRule::MakeComplex | ResultRule::Scaled | ResultRule::Stated);
-            if op.classes().has(d.kind()) && !random && !other && op != ScalarOp::Nextafter {
+            if op.classes().has(d.kind()) && !random && !other {
+                ir = add_kernel(ir, &format!("k{}", ops.len()), op, d, n);
                 ops.push(op);
             }
         }
-        let mut outs = Vec::new();
-        for op in &ops {
-            let r = match op.result_rule() {
-                ResultRule::Bool => DType::I1,
-                ResultRule::Exponent => DType::I32,
-                _ => d,
-            };
-            outs.push((k.buffer(r, &[&size]), r));
-        }
-        let x = k.axis("x");
-        let loaded: Vec<_> = args.iter().map(|&a| k.load(a, &["d0"], &[x], None)).collect();
-        let one = loaded[0];
-        for (op, (out, r)) in ops.iter().zip(&outs) {
-            let name = to_ir(*op, d).expect("the op takes the type");
-            let v = match (op.result_rule(), name.predicate) {
-                (ResultRule::Select, _) => {
-                    let c = k.scalar("scalar.cast", &[one], DType::I1);
-                    k.scalar(name.name, &[c, loaded[1], loaded[2]], *r)
-                }
-                (_, Some(p)) => {
-                    let list = if d.is_float() {
-                        vec!["false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno"]
-                    } else {
-                        vec!["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]
-                    };
-                    let p = list.iter().position(|&x| x == p).expect("a predicate");
-                    k.compare(name.name, p as i64, loaded[0], loaded[1])
-                }
-                _ => k.scalar(name.name, &loaded[..op.arity()], *r),
-            };
-            k.store(v, *out, &["d0"], &[x], None);
-        }
-        let ir = k.finish();
+        let kernels = compile(&ir, None);
         let pairs: Vec<(Scalar, Scalar)> = all.iter().flat_map(|&a| all.iter().map(move |&b| (a, b))).collect();
         let column = |f: &dyn Fn(usize) -> Scalar| {
             let mut bytes = vec![0u8; n * d.size()];
@@ -95,22 +102,25 @@ fn operations_agree_with_the_scalar_crate() {
             bytes
         };
         let third = |i: usize| all[(i * 5 + 3) % all.len()];
-        let mut data = vec![column(&|i| pairs[i].0), column(&|i| pairs[i].1), column(&third)];
-        data.extend(outs.iter().map(|(_, r)| vec![0u8; n * r.size()]));
-        let mut slices: Vec<&mut [u8]> = data.iter_mut().map(|v| &mut v[..]).collect();
-        run(&ir, &mut slices, &[]).expect("runs");
-        for (j, (op, (_, r))) in ops.iter().zip(&outs).enumerate() {
+        let mut data = [column(&|i| pairs[i].0), column(&|i| pairs[i].1), column(&third)];
+        for (j, &op) in ops.iter().enumerate() {
+            let r = result(op, d);
+            let mut out = vec![0u8; n * r.size()];
+            let mut buffers: Vec<*mut u8> = data.iter_mut().map(|v| v.as_mut_ptr()).collect();
+            buffers.push(out.as_mut_ptr());
+            // SAFETY: all buffers have n elements of the types of the kernel.
+            unsafe { kernels.all()[j].run(&buffers, &[], 1) }.expect("runs");
             let mut shown = 0;
             for i in 0..n {
                 let args = [pairs[i].0, pairs[i].1, third(i)];
                 let args = &args[..op.arity()];
                 let want = match op.result_rule() {
                     ResultRule::Select => Ok(if pairs[i].0.cast(DType::I1).to_i64() != 0 { pairs[i].1 } else { third(i) }),
-                    _ => eval(*op, *r, args),
+                    _ => eval(op, r, args),
                 };
                 let Ok(want) = want else { continue };
-                let got = Scalar::read_le(*r, &data[3 + j][i * r.size()..]).expect("within the buffer");
-                if !agree(*op, got, want) && shown < 3 {
+                let got = Scalar::read_le(r, &out[i * r.size()..]).expect("within the buffer");
+                if !agree(op, got, want) && shown < 3 {
                     shown += 1;
                     faults += &format!("{op} on {d}: {args:?} gives {got:?}, want {want:?}\n");
                 }
