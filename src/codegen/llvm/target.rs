@@ -31,7 +31,7 @@ pub enum CodegenLevel {
 
 /// The default pass pipeline. The emitter hoists, unrolls and vectorizes by itself, so what is left is to put the math functions in place
 /// and to clean up after it; measured against `default<O1>` and `default<O2>` in `docs/codegen-llvm.md`.
-pub const PASSES: &str = "always-inline,function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg)";
+pub const PASSES: &str = "always-inline,function(early-cse,simplifycfg)";
 
 /// A target with what the emitter needs to know of it.
 pub struct TargetInfo {

@@ -81,19 +81,22 @@ fn operations_agree_with_the_scalar_crate() {
     let mut faults = String::new();
     for d in types {
         let all = values(d);
-        let n = all.len() * all.len();
+        let n = (all.len() * all.len()).next_multiple_of(8);
         let mut ops = Vec::new();
         let mut ir = Ir::with_module();
         for op in ScalarOp::all() {
             let random = matches!(op.result_rule(), ResultRule::Random | ResultRule::RandomInt);
             let other = matches!(op.result_rule(), ResultRule::MakeComplex | ResultRule::Scaled | ResultRule::Stated);
-            if op.classes().has(d.kind()) && !random && !other {
+            // The special functions are called in 64 bits whatever the type.
+            let special = matches!(op, ScalarOp::Special(_)) && d != DType::F32;
+            if op.classes().has(d.kind()) && !random && !other && !special {
                 ir = add_kernel(ir, &format!("k{}", ops.len()), op, d, n);
                 ops.push(op);
             }
         }
         let kernels = compile(&ir, None);
-        let pairs: Vec<(Scalar, Scalar)> = all.iter().flat_map(|&a| all.iter().map(move |&b| (a, b))).collect();
+        let pairs = all.iter().flat_map(|&a| all.iter().map(move |&b| (a, b)));
+        let pairs: Vec<(Scalar, Scalar)> = pairs.cycle().take(n).collect();
         let column = |f: &dyn Fn(usize) -> Scalar| {
             let mut bytes = vec![0u8; n * d.size()];
             for i in 0..n {
