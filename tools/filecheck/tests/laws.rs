@@ -97,6 +97,7 @@ fn hostile_texts_are_answered_soon() {
         (b"CHECK: {{(a*)*$}}\nCHECK-EMPTY:\n", &long),
         (b"CHECK: {{(a?){50}b}}\n", &long[..1000]),
         (b"CHECK: {{(a+)c\\1}}\n", &long[..2000]),
+        (b"CHECK: {{((a*)*b*)*\\1\\1c}}\n", b"aaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbb"),
     ] {
         let outcome = check(&options, text, input);
         assert_ne!(outcome.verdict, Verdict::Match, "{}", String::from_utf8_lossy(&text[..text.len().min(60)]));

@@ -7,6 +7,10 @@ use super::submatch::Captures;
 /// Most back references to an empty group that one attempt may pass: without a bound a loop around one might not end.
 const MAX_EMPTY_BACKS: u32 = 100;
 
+/// Most instructions that the attempts of one search may take: trying takes exponential time at worst, and what needs more
+/// than this is taken not to match.
+pub const MAX_STEPS: usize = 20_000_000;
+
 /// A place to go on from.
 #[derive(Clone, Copy)]
 struct State {
@@ -17,14 +21,22 @@ struct State {
     empty_backs: u32,
 }
 
-/// A start or an end that a capture had before.
+/// What a start or an end of a capture was before, or the start of a loop's last pass.
 enum Undo {
     Start(u32, Option<usize>),
     End(u32, Option<usize>),
+    Pass(usize, usize),
 }
 
-/// Matches the whole program to exactly the text from `from` to `to`, and gives the groups.
-pub fn match_exactly(program: &Program, groups: u32, text: &[u8], (from, to): (usize, usize)) -> Option<Captures> {
+/// Matches the whole program to exactly the text from `from` to `to`, and gives the groups. `steps` is what is left of
+/// [`MAX_STEPS`].
+pub fn match_exactly(
+    program: &Program,
+    groups: u32,
+    text: &[u8],
+    (from, to): (usize, usize),
+    steps: &mut usize,
+) -> Option<Captures> {
     let mut attempt = Attempt {
         program,
         text,
@@ -37,7 +49,7 @@ pub fn match_exactly(program: &Program, groups: u32, text: &[u8], (from, to): (u
     };
     let mut state = State { pc: 0, at: from, level: 0, empty_backs: 0 };
     loop {
-        if attempt.follow(state) {
+        if attempt.follow(state, steps) {
             let mut captures: Captures =
                 attempt.starts.iter().zip(&attempt.ends).map(|(start, end)| start.zip(*end)).collect();
             captures[0] = Some((from, to));
@@ -58,7 +70,7 @@ struct Attempt<'a> {
     undo: Vec<Undo>,
     /// What to try next, with the length of `undo` then.
     choices: Vec<(State, usize)>,
-    /// For each open loop where its last pass began. A failed attempt leaves its traces here, as in LLVM's engine.
+    /// For each open loop where its last pass began: a pass that reads nothing is the last.
     last_pass: Vec<usize>,
 }
 
@@ -68,6 +80,7 @@ impl Attempt<'_> {
             match self.undo.pop() {
                 Some(Undo::Start(group, old)) => self.starts[group as usize] = old,
                 Some(Undo::End(group, old)) => self.ends[group as usize] = old,
+                Some(Undo::Pass(level, old)) => self.last_pass[level] = old,
                 None => return,
             }
         }
@@ -77,10 +90,20 @@ impl Attempt<'_> {
         self.choices.push((state, self.undo.len()));
     }
 
+    fn begin_pass(&mut self, level: usize, at: usize) {
+        if self.last_pass.len() <= level {
+            self.last_pass.resize(level + 1, usize::MAX);
+        }
+        self.undo.push(Undo::Pass(level, self.last_pass[level]));
+        self.last_pass[level] = at;
+    }
+
     /// Follows one path to its end; says whether it is a match.
-    fn follow(&mut self, mut state: State) -> bool {
+    fn follow(&mut self, mut state: State, steps: &mut usize) -> bool {
         let text = self.text;
         loop {
+            let Some(left) = steps.checked_sub(1) else { return false };
+            *steps = left;
             let at = state.at;
             let mut next = state.pc + 1;
             match self.program.insts[state.pc] {
@@ -128,18 +151,16 @@ impl Attempt<'_> {
                 Inst::Jump(to) => next = to,
                 Inst::LoopStart => {
                     state.level += 1;
-                    if self.last_pass.len() <= state.level {
-                        self.last_pass.resize(state.level + 1, usize::MAX);
-                    }
-                    self.last_pass[state.level] = at;
+                    self.begin_pass(state.level, at);
                 }
                 Inst::LoopEnd(body) => {
                     let leave = State { pc: next, level: state.level - 1, ..state };
                     if self.last_pass[state.level] == at {
                         state.level -= 1;
                     } else {
-                        self.last_pass[state.level] = at;
+                        // Leaving must find the loops outside as they are now, so it is noted first.
                         self.choice(leave);
+                        self.begin_pass(state.level, at);
                         next = body;
                     }
                 }

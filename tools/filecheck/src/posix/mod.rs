@@ -73,15 +73,21 @@ impl Regex {
     /// Tries each match that would be one without the back references, at each start from the longest on.
     fn find_with_back_references(&self, text: &[u8], scratch: &mut Scratch) -> Option<Captures> {
         let mut from = 0;
+        let mut steps = backtrack::MAX_STEPS;
         loop {
             let (start, longest) = self.plan.find(self, text, from, scratch)?;
             let mut end = Some(longest);
             while let Some(to) = end {
-                if let Some(captures) = backtrack::match_exactly(&self.program, self.groups, text, (start, to)) {
+                if let Some(captures) =
+                    backtrack::match_exactly(&self.program, self.groups, text, (start, to), &mut steps)
+                {
                     return Some(captures);
                 }
                 let shorter = to.checked_sub(1).filter(|&limit| limit >= start);
                 end = shorter.and_then(|limit| self.longest_to(text, start, limit, scratch));
+            }
+            if steps == 0 {
+                return None;
             }
             if start == text.len() {
                 // LLVM's engine takes the empty match at the end of the text without trying the back references.

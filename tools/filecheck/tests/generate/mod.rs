@@ -423,10 +423,59 @@ fn arguments(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
     (arguments, prefixes)
 }
 
+/// A case in which all depends on the regular expressions, with captures shown.
+fn engine_case(random: &mut Random) -> Case {
+    let mut check = b"CHECK: ".to_vec();
+    let parts = 1 + random.below(4);
+    for part in 0..parts {
+        let regex = match random.below(4) {
+            0 => random
+                .pick(&[
+                    "(a|ab)(c|bcd)*",
+                    "(a*)(b|ab)*",
+                    "((a)|b)*",
+                    "(a|b)*abb",
+                    "x*",
+                    "(ab?)(b?c?)",
+                    "(a*b*)+",
+                    "(^a|b$)+",
+                ])
+                .into(),
+            _ => regex(random, 3),
+        };
+        let regex = if regex.ends_with('}') { format!("({regex})") } else { regex };
+        let text = match random.below(6) {
+            0 | 1 => format!("[[V{part}:{regex}]]"),
+            2 if part > 0 => format!("[[V{}]]", part - 1),
+            3 => format!("{{{{({regex})}}}}{}", random.pick(&["", "b", "{{\\1}}"])),
+            _ => format!("{{{{{regex}}}}}"),
+        };
+        check.extend(text.bytes());
+    }
+    check.push(b'\n');
+    let letters = b"aaaabbbbabcdx1 2,\n\n";
+    let input = (0..1 + random.below(40)).map(|_| letters[random.below(letters.len())]).collect();
+    let mut arguments = vec!["-v".to_owned()];
+    if random.once_in(6) {
+        arguments.push("-ignore-case".into());
+    }
+    if random.once_in(8) {
+        arguments.push("-match-full-lines".into());
+    }
+    if random.once_in(3) {
+        arguments.push("-dump-input=never".into());
+    }
+    Case { check, input, arguments }
+}
+
 /// Makes the case of a seed.
 pub fn case(seed: u64) -> Case {
     let mut random = Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 0x5bd1_e995);
     random.wild = random.once_in(6);
+    if random.once_in(5) {
+        random.wild = random.once_in(8);
+        return engine_case(&mut random);
+    }
     let (arguments, prefixes) = arguments(&mut random);
     let input_lines = lines(&mut random);
     let check_lines = check_lines(&mut random, &input_lines, &prefixes);
