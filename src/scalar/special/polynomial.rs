@@ -6,7 +6,8 @@ fn recur(n: f64, p0: f64, p1: f64, next: impl Fn(f64, f64, f64) -> f64) -> f64 {
     if n.is_nan() {
         return f64::NAN;
     }
-    if n < 0.0 {
+    // A degree beyond 64 bits becomes a negative one where torch makes an integer of it.
+    if n < 0.0 || n >= 9.2e18 {
         return 0.0;
     }
     let n = n as u64;
@@ -27,7 +28,7 @@ fn recur(n: f64, p0: f64, p1: f64, next: impl Fn(f64, f64, f64) -> f64) -> f64 {
 const HIGH: f64 = 9.0;
 
 fn inside(x: f64, n: f64) -> bool {
-    n >= HIGH && x.abs() < 1.0
+    (HIGH..9.2e18).contains(&n) && x.abs() < 1.0
 }
 
 /// First kind: T1 = x; cos(n acos x) inside the interval.
