@@ -9,6 +9,8 @@ pub use rinductor_support as support;
 
 pub mod ir;
 
+pub mod text;
+
 pub mod dialects;
 pub mod pass;
 pub mod passes;

@@ -159,14 +159,16 @@ impl Ir {
     }
     /// Interns a dictionary: sorts it; of entries with the same name the last stays.
     pub fn make_dict(&mut self, entries: impl IntoIterator<Item = (Name, Attr)>) -> Dict {
-        let mut list: Vec<(Name, Attr)> = Vec::new();
-        for (name, attr) in entries {
-            match list.iter_mut().find(|e| e.0 == name) {
-                Some(e) => e.1 = attr,
-                None => list.push((name, attr)),
-            }
-        }
+        let mut list: Vec<(Name, Attr)> = entries.into_iter().collect();
+        // A stable sort, so that of equal names the last given stands last.
         list.sort_by(|a, b| self.names.get(a.0).cmp(self.names.get(b.0)));
+        list.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                kept.1 = later.1;
+            }
+            same
+        });
         self.dicts.intern(list.into())
     }
     /// The empty dictionary.

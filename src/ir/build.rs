@@ -133,6 +133,35 @@ impl Ir {
         })
     }
 
+    /// Makes an op that stands in no block yet, of regions that [`Ir::new_region`] made: for a parser, which reads regions before it knows
+    /// the types of the op around them.
+    pub fn create_with_regions(&mut self, spec: OpSpec, regions: &[Region]) -> Op {
+        let op = self.create_detached(OpSpec { regions: 0, ..spec });
+        self.ops[op].regions = Slice { start: self.region_lists.len() as u32, len: regions.len() as u32 };
+        self.region_lists.extend_from_slice(regions);
+        for &region in regions {
+            self.regions[region].parent = Some(op);
+        }
+        op
+    }
+
+    /// A region without an op, for [`Ir::create_with_regions`].
+    pub fn new_region(&mut self) -> Region {
+        self.regions.push(RegionData::default())
+    }
+
+    /// A block without a region, for [`Ir::append_block`].
+    pub fn new_block(&mut self) -> Block {
+        self.blocks.push(BlockData::default())
+    }
+
+    /// Puts a block that has no region at the end of one.
+    pub fn append_block(&mut self, region: Region, block: Block) {
+        debug_assert!(self.blocks[block].parent.is_none(), "{block:?} stands in a region already");
+        self.blocks[block].parent = Some(region);
+        self.regions[region].blocks.push(block);
+    }
+
     /// Makes an op at a place.
     pub fn create(&mut self, spec: OpSpec, at: InsertPoint) -> Op {
         let op = self.create_detached(spec);

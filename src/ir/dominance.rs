@@ -8,8 +8,9 @@ use rinductor_support::FxHashMap;
 pub struct Dominance {
     /// Position of a reachable block in reverse post order.
     order: FxHashMap<Block, u32>,
-    /// Immediate dominator by position; the entry is its own.
-    idom: Vec<u32>,
+    /// Where each position lies in a walk over the tree, and where the walk over its subtree ends: block a dominates b if b's number
+    /// lies in a's interval.
+    intervals: Vec<(u32, u32)>,
 }
 
 impl Dominance {
@@ -64,7 +65,21 @@ impl Dominance {
                 }
             }
         }
-        Self { order, idom }
+        // A dominator has a lower position than what it dominates, so sizes of subtrees add up from the end.
+        let mut size = vec![1u32; post.len()];
+        for i in (1..post.len()).rev() {
+            size[idom[i] as usize] += size[i];
+        }
+        let mut next = vec![1u32; post.len()];
+        let mut intervals = vec![(0, size[0]); post.len()];
+        for i in 1..post.len() {
+            let parent = idom[i] as usize;
+            let start = next[parent];
+            next[parent] += size[i];
+            next[i] = start + 1;
+            intervals[i] = (start, start + size[i]);
+        }
+        Self { order, intervals }
     }
 
     /// Whether every path from the entry to `b` goes through `a`. An unreachable block is dominated by every block.
@@ -74,11 +89,8 @@ impl Dominance {
         }
         let Some(&kb) = self.order.get(&b) else { return true };
         let Some(&ka) = self.order.get(&a) else { return false };
-        let mut k = kb;
-        while k > ka {
-            k = self.idom[k as usize];
-        }
-        k == ka
+        let (start, end) = self.intervals[ka as usize];
+        (start..end).contains(&self.intervals[kb as usize].0)
     }
 
     /// Whether the entry reaches a block.

@@ -7,8 +7,11 @@ pub mod attr;
 pub mod build;
 pub mod dominance;
 pub mod edit;
+pub mod format;
 pub mod loc;
+pub mod registry;
 pub mod types;
+pub mod verify;
 pub mod walk;
 
 pub use attr::{Attr, AttrData, Dict, DictData};
@@ -136,6 +139,8 @@ pub struct Ir {
     pub locs: Interner<LocId, LocData>,
     /// Index expressions: sizes, strides, index maps.
     pub exprs: Exprs,
+    /// `{-# … #-}` of the text, as it stood.
+    pub resources: Option<Box<str>>,
     pub(crate) ops: PrimaryMap<Op, OpData>,
     pub(crate) blocks: PrimaryMap<Block, BlockData>,
     pub(crate) regions: PrimaryMap<Region, RegionData>,

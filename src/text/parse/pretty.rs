@@ -1,0 +1,939 @@
+//! Pretty forms: an op's format, item by item, over the text. A region suspends the op; the end of the region goes on with it.
+
+use super::structure::{Frame, Kind, Parts};
+use super::{Parser, after_trivia};
+use crate::ir::format::{Custom, Format, Item, Many, Spelled, TypeFrom};
+use crate::ir::{Attr, AttrData, Block, Dict, OpSpec, Region, Type, TypeData, Value};
+use rinductor_support::Name;
+use crate::text::grammar::{IrGrammar, Rule};
+use pest::Parser as _;
+use pest::iterators::Pair;
+use rinductor_index::Expr;
+use smallvec::SmallVec;
+
+/// An op in pretty form, as far as it was read.
+pub struct PrettyOp<'a> {
+    format: &'a Format,
+    name: Name,
+    full_name: &'a str,
+    results: &'a str,
+    offset: usize,
+    /// The items that are left, innermost group last.
+    work: Vec<(&'a [Item], usize)>,
+    operands: Vec<Vec<&'a str>>,
+    operand_types: Vec<Option<Vec<Type>>>,
+    result_types: Vec<Option<Vec<Type>>>,
+    /// The operands and types where the form has them all together.
+    all_operands: Option<Vec<&'a str>>,
+    all_types: Option<(Vec<Type>, Vec<Type>)>,
+    all_operand_types: Option<Vec<Type>>,
+    props: Vec<(Name, Attr)>,
+    attrs: Vec<(Name, Attr)>,
+    successors: SmallVec<[Block; 2]>,
+    regions: Vec<Option<Region>>,
+    /// Arguments that the form gave for the first block of each region.
+    args: Vec<Vec<(&'a str, Type)>>,
+    /// Which region is open.
+    open: usize,
+    /// All regions in a row.
+    many_regions: bool,
+}
+
+impl<'a> PrettyOp<'a> {
+    /// `dialect.op`.
+    pub fn full_name(&self) -> &'a str {
+        self.full_name
+    }
+}
+
+/// Why the loop over items stopped.
+enum Step {
+    Done,
+    Region,
+}
+
+impl<'a> Parser<'a> {
+    /// Reads an op in pretty form at the cursor; false if nothing here looks like one.
+    pub fn pretty_op(&mut self) -> bool {
+        let start = self.pos;
+        let Ok(mut pairs) = IrGrammar::parse(Rule::pretty_head, &self.text[start..]) else { return false };
+        let (mut results, mut word) = ("", "");
+        for part in pairs.next().into_iter().flat_map(Pair::into_inner) {
+            match part.as_rule() {
+                Rule::results => results = part.as_str(),
+                _ => word = part.as_str(),
+            }
+        }
+        let Some((full_name, format)) = self.format_of(word) else {
+            let at = self.offset(word);
+            let known = self.options.registry.op(word).is_some();
+            self.error(
+                at,
+                if known {
+                    format!("'{word}' has no pretty form; write it as \"{word}\"(…)")
+                } else {
+                    format!("unknown operation '{word}'")
+                },
+            );
+            self.define_broken(results);
+            self.recover(start);
+            return true;
+        };
+        self.pos = self.offset(word) + word.len();
+        let name = self.ir.name(full_name);
+        let op = PrettyOp {
+            format,
+            name,
+            full_name,
+            results,
+            offset: start,
+            work: vec![(&format.items[..], 0)],
+            operands: vec![Vec::new(); format.operands.len()],
+            operand_types: vec![None; format.operands.len()],
+            result_types: vec![None; format.results.len()],
+            all_operands: None,
+            all_types: None,
+            all_operand_types: None,
+            props: Vec::new(),
+            attrs: Vec::new(),
+            successors: SmallVec::new(),
+            regions: vec![None; format.regions.len()],
+            args: vec![Vec::new(); format.regions.len().max(1)],
+            open: 0,
+            many_regions: false,
+        };
+        self.advance(Box::new(op));
+        true
+    }
+
+    /// The op that a word names: in full, or without the dialects `builtin` and `func`.
+    fn format_of(&self, word: &'a str) -> Option<(&'a str, &'a Format)> {
+        let registry = self.options.registry;
+        let full = if word.contains('.') {
+            registry.op_key(word)
+        } else {
+            ["builtin", "func"].iter().find_map(|d| registry.op_key(&format!("{d}.{word}")))
+        }?;
+        Some((full, registry.op(full)?.format.as_deref()?))
+    }
+
+    /// Goes on with an op after one of its regions.
+    pub fn pretty_region_end(&mut self) {
+        self.close_region();
+        self.pos += 1;
+        let Some(Frame { kind: Kind::Pretty(mut op), regions, .. }) = self.frames.pop() else { return };
+        let Some(&region) = regions.last() else { return };
+        self.implicit_terminator(&op, region);
+        if op.many_regions {
+            op.regions.push(Some(region));
+            if self.lit(",") {
+                if !self.require("{") {
+                    self.give_up(&op);
+                    return;
+                }
+                self.open_pretty(op);
+                return;
+            }
+        } else {
+            let open = op.open;
+            op.regions[open] = Some(region);
+        }
+        self.advance(op);
+    }
+
+    /// Ends the blocks of a region that need a terminator and have none.
+    fn implicit_terminator(&mut self, op: &PrettyOp<'a>, region: Region) {
+        let Some(terminator) = self.info(op.name).and_then(|i| i.implicit_terminator.as_deref()) else { return };
+        if self.ir.blocks_of(region).is_empty() {
+            self.ir.add_block(region);
+        }
+        let Some(&block) = self.ir.blocks_of(region).last() else { return };
+        let ended = self.ir.last_op(block).is_some_and(|last| {
+            let name = self.ir.op(last).name;
+            self.info(name).is_some_and(|i| i.terminator) || !self.ir.successors(last).is_empty()
+        });
+        if !ended {
+            let name = self.ir.name(terminator);
+            let loc = self.loc_at(self.pos.saturating_sub(1));
+            let last = self.ir.create_detached(OpSpec::named(name).loc(loc));
+            self.ir.insert(last, crate::ir::InsertPoint::End(block));
+        }
+    }
+
+    fn give_up(&mut self, op: &PrettyOp<'a>) {
+        self.define_broken(op.results);
+        // Go on at the line of the error, which may open a region.
+        let at = self.pos.max(op.offset).min(self.text.len());
+        let line_start = self.text[..at].rfind('\n').map_or(0, |n| n + 1);
+        self.recover(line_start.max(op.offset));
+    }
+
+    fn advance(&mut self, mut op: Box<PrettyOp<'a>>) {
+        match self.items(&mut op) {
+            None => self.give_up(&op),
+            Some(Step::Region) => self.open_pretty(op),
+            Some(Step::Done) => {
+                let loc = if self.word_ahead("loc") { self.prefix(Rule::location).map(|p| p.as_str()) } else { Some("") };
+                let results = op.results;
+                if loc.is_none() || self.finish_pretty(*op, loc.unwrap_or("")).is_none() {
+                    self.define_broken(results);
+                }
+            }
+        }
+    }
+
+    fn open_pretty(&mut self, mut op: Box<PrettyOp<'a>>) {
+        let args = op.args.get_mut(op.open).map(std::mem::take).unwrap_or_default();
+        let (name, at) = (op.full_name, self.pos);
+        self.push_frame(Kind::Pretty(op), name, at);
+        if !args.is_empty() {
+            let block = self.block_here();
+            for (id, ty) in args {
+                let value = self.ir.add_block_arg(block, ty);
+                if !id.is_empty() {
+                    self.define_value(id, value);
+                }
+            }
+        }
+    }
+
+    /// Reads items until the end or a region; None if something is wrong.
+    fn items(&mut self, op: &mut PrettyOp<'a>) -> Option<Step> {
+        while let Some((items, next)) = op.work.last_mut() {
+            let Some(item) = items.get(*next) else {
+                op.work.pop();
+                continue;
+            };
+            *next += 1;
+            let followed_by_region = matches!(items.get(*next), Some(Item::Region { .. } | Item::AllRegions));
+            if self.item(op, item, followed_by_region)? {
+                return Some(Step::Region);
+            }
+        }
+        Some(Step::Done)
+    }
+
+    /// Reads one item; true if a region was opened.
+    fn item(&mut self, op: &mut PrettyOp<'a>, item: &'a Item, followed_by_region: bool) -> Option<bool> {
+        let format = op.format;
+        match item {
+            Item::Lit(text) => self.expect(text)?,
+            Item::Space | Item::Newline | Item::NoSpace => {}
+            Item::Operands(i) => op.operands[*i] = self.uses(format.operands[*i].many)?,
+            Item::AllOperands => op.all_operands = Some(self.uses(Many::Any)?),
+            Item::Prop(i) => {
+                let prop = &format.props[*i];
+                let value = self.prop(prop)?;
+                let name = self.ir.name(&prop.name);
+                op.props.push((name, value));
+            }
+            Item::Region { index, .. } => {
+                op.open = *index;
+                if self.lit("{") {
+                    return Some(true);
+                }
+                if !format.regions[*index].optional {
+                    return self.expect("{").map(|()| false);
+                }
+                op.args[*index].clear();
+                op.regions[*index] = Some(self.ir.new_region());
+            }
+            Item::AllRegions => {
+                op.many_regions = true;
+                op.open = 0;
+                if self.lit("{") {
+                    return Some(true);
+                }
+            }
+            Item::Successor(_) => {
+                let id = self.prefix(Rule::block_id)?.as_str();
+                op.successors.push(self.successor(id)?);
+            }
+            Item::AllSuccessors => loop {
+                let id = self.prefix(Rule::block_id)?.as_str();
+                op.successors.push(self.successor(id)?);
+                if !self.lit(",") {
+                    break;
+                }
+            },
+            Item::OperandTypes(i) => {
+                let many = op.operands[*i].len();
+                op.operand_types[*i] = Some(self.type_list_of(format.operands[*i].many, Some(many))?);
+            }
+            Item::ResultTypes(i) => op.result_types[*i] = Some(self.type_list_of(format.results[*i].many, None)?),
+            Item::AllOperandTypes => {
+                let many = op.all_operands.as_ref().map(Vec::len);
+                op.all_operand_types = Some(self.type_list_of(Many::Any, many)?);
+            }
+            Item::AllResultTypes => {
+                let types = self.type_list_of(Many::Any, None)?;
+                self.spread_results(op, types)?;
+            }
+            Item::FunctionalType => {
+                let sig = self.prefix(Rule::signature)?.as_str();
+                let sig = self.signature(sig)?;
+                let list = |p: &Self, (a, b): (u32, u32)| p.leaves.lists[a as usize..b as usize].to_vec();
+                op.all_types = Some((list(self, sig.inputs), list(self, sig.results)));
+            }
+            Item::AttrDict { keyword } => {
+                let there = if *keyword { self.word("attributes") } else { self.ahead("{") };
+                if there && (*keyword || self.dict_ahead(followed_by_region)) {
+                    let dict = self.dict_here()?;
+                    self.spread_dict(op, dict);
+                }
+            }
+            Item::PropDict => {
+                if self.ahead("<{") {
+                    let text = self.prefix(Rule::props)?.as_str();
+                    let dict = self.props_leaf(text)?;
+                    op.props.extend_from_slice(self.ir.dict(dict));
+                }
+            }
+            Item::Group { items, otherwise, .. } => {
+                let list = if self.group_ahead(op, items, followed_by_region) { items } else { otherwise };
+                op.work.push((list, 0));
+            }
+            Item::Args { region, .. } => {
+                self.expect("(")?;
+                if !self.lit(")") {
+                    loop {
+                        let id = self.prefix(Rule::value_id)?.as_str();
+                        let ty = if self.lit(":") { self.type_here()? } else { self.ir.index_type() };
+                        op.args[*region].push((id, ty));
+                        if !self.lit(",") {
+                            break;
+                        }
+                    }
+                    self.expect(")")?;
+                }
+            }
+            Item::Subscript { operands, map } => {
+                let (dims, attr) = self.subscript()?;
+                op.operands[*operands] = dims;
+                let name = self.ir.name(&format.props[*map].name);
+                op.props.push((name, attr));
+            }
+            Item::Custom(Custom::Signature) => self.function_signature(op)?,
+            Item::Custom(Custom::Axes(prop)) => {
+                let attr = self.axes()?;
+                let name = self.ir.name(&format.props[*prop].name);
+                op.props.push((name, attr));
+            }
+            Item::Custom(Custom::Carry(operands, region)) => self.carry(op, *operands, *region)?,
+        }
+        Some(false)
+    }
+
+    // ---- words ----
+
+    fn ahead(&mut self, text: &str) -> bool {
+        self.skip_trivia();
+        self.text[self.pos..].starts_with(text)
+    }
+
+    fn word_ahead(&mut self, text: &str) -> bool {
+        self.ahead(text) && !self.text[self.pos + text.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || "_$.".contains(c))
+    }
+
+    fn word(&mut self, text: &str) -> bool {
+        let there = self.word_ahead(text);
+        if there {
+            self.pos += text.len();
+        }
+        there
+    }
+
+    /// Takes a keyword or punctuation if it is there.
+    fn lit(&mut self, text: &str) -> bool {
+        let wordy = text.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let there = if wordy { self.word_ahead(text) } else { self.ahead(text) };
+        if there {
+            self.pos += text.len();
+        }
+        there
+    }
+
+    fn require(&mut self, text: &str) -> bool {
+        let there = self.lit(text);
+        if !there {
+            self.error(self.pos, format!("expected `{text}`"));
+        }
+        there
+    }
+
+    fn expect(&mut self, text: &str) -> Option<()> {
+        self.require(text).then_some(())
+    }
+
+    /// Matches a rule at the cursor and goes over it.
+    fn prefix(&mut self, rule: Rule) -> Option<Pair<'a, Rule>> {
+        self.skip_trivia();
+        let text: &'a str = self.text;
+        match IrGrammar::parse(rule, &text[self.pos..]) {
+            Ok(mut pairs) => {
+                let pair = pairs.next()?;
+                self.pos += pair.as_str().len();
+                Some(pair)
+            }
+            Err(e) => {
+                self.grammar_error(&e, self.pos);
+                None
+            }
+        }
+    }
+
+    fn uses(&mut self, many: Many) -> Option<Vec<&'a str>> {
+        let mut list = Vec::new();
+        match many {
+            Many::One => list.push(self.prefix(Rule::value_use)?.as_str()),
+            Many::Optional | Many::Any if !self.ahead("%") => {}
+            Many::Optional => list.push(self.prefix(Rule::value_use)?.as_str()),
+            Many::Any => loop {
+                list.push(self.prefix(Rule::value_use)?.as_str());
+                if !self.lit(",") {
+                    break;
+                }
+            },
+        }
+        Some(list)
+    }
+
+    /// A type at the cursor.
+    fn type_here(&mut self) -> Option<Type> {
+        let text = self.prefix(Rule::type_prefix)?.as_str().trim_end();
+        self.type_leaf(text)
+    }
+
+    fn type_list_of(&mut self, many: Many, count: Option<usize>) -> Option<Vec<Type>> {
+        if many == Many::One {
+            return Some(vec![self.type_here()?]);
+        }
+        let mut list = Vec::new();
+        if count == Some(0) {
+            return Some(list);
+        }
+        loop {
+            list.push(self.type_here()?);
+            if many == Many::Optional || !self.lit(",") {
+                return Some(list);
+            }
+        }
+    }
+
+    fn prop(&mut self, prop: &'a crate::ir::format::Prop) -> Option<Attr> {
+        if let Some((width, words)) = &prop.words {
+            let text = self.prefix(Rule::bare_id)?.as_str();
+            let Some(i) = words.iter().position(|w| &**w == text) else {
+                let at = self.offset(text);
+                self.error(at, format!("expected one of {}, found '{text}'", words.join(", ")));
+                return None;
+            };
+            let ty = self.ir.int_type(*width);
+            return Some(self.ir.int_attr(i as i64, ty));
+        }
+        match prop.spelled {
+            Spelled::Attr => self.attr_here(),
+            Spelled::Int(1) if self.word("true") => Some(self.ir.bool_attr(true)),
+            Spelled::Int(1) if self.word("false") => Some(self.ir.bool_attr(false)),
+            Spelled::Int(width) => {
+                let text = self.prefix(Rule::number_text)?.as_str();
+                let ty = self.ir.int_type(width);
+                self.number_of_type(text, ty)
+            }
+            Spelled::IndexInt => {
+                let text = self.prefix(Rule::number_text)?.as_str();
+                let ty = self.ir.index_type();
+                self.number_of_type(text, ty)
+            }
+            Spelled::Word => {
+                let text = self.prefix(Rule::bare_id)?.as_str();
+                Some(self.ir.string_attr(text))
+            }
+            Spelled::SymbolName => {
+                let text = self.prefix(Rule::symbol_name)?.as_str();
+                let name = self.symbol_name(text)?;
+                let text = self.ir.text(name).to_string();
+                Some(self.ir.string_attr(&text))
+            }
+            Spelled::Type => {
+                let ty = self.type_here()?;
+                Some(self.ir.type_attr(ty))
+            }
+        }
+    }
+
+    fn attr_here(&mut self) -> Option<Attr> {
+        let pair = self.prefix(Rule::attr_prefix)?.into_inner().next()?;
+        self.attr(pair, 0)
+    }
+
+    fn dict_here(&mut self) -> Option<Dict> {
+        let text = self.prefix(Rule::dict_prefix)?.as_str().trim_end();
+        self.dict_leaf(text)
+    }
+
+    /// Whether the `{` at the cursor begins a dictionary, not the region that the form has next.
+    fn dict_ahead(&self, followed_by_region: bool) -> bool {
+        if !followed_by_region {
+            return true;
+        }
+        let rest = &self.text[self.pos..];
+        match IrGrammar::parse(Rule::dict_prefix, rest) {
+            Ok(pairs) => rest[after_trivia(rest, pairs.as_str().len())..].starts_with('{'),
+            Err(_) => false,
+        }
+    }
+
+    fn spread_dict(&mut self, op: &mut PrettyOp<'a>, dict: Dict) {
+        for &(name, attr) in self.ir.dict(dict) {
+            let text = self.ir.text(name);
+            let is_prop = op.format.props.iter().any(|p| &*p.name == text) || text == "operandSegmentSizes";
+            if is_prop { op.props.push((name, attr)) } else { op.attrs.push((name, attr)) }
+        }
+    }
+
+    fn group_ahead(&mut self, op: &PrettyOp<'a>, items: &'a [Item], followed_by_region: bool) -> bool {
+        let Some(first) = items.iter().find(|i| !matches!(i, Item::Space | Item::Newline | Item::NoSpace)) else {
+            return false;
+        };
+        match first {
+            Item::Lit(text) => {
+                if text.ends_with(|c: char| c.is_ascii_alphanumeric()) { self.word_ahead(text) } else { self.ahead(text) }
+            }
+            Item::Operands(_) | Item::AllOperands => self.ahead("%"),
+            Item::Successor(_) | Item::AllSuccessors => self.ahead("^"),
+            Item::Region { .. } | Item::AllRegions => self.ahead("{"),
+            Item::AttrDict { keyword: true } => self.word_ahead("attributes"),
+            Item::AttrDict { keyword: false } => self.ahead("{") && self.dict_ahead(followed_by_region),
+            Item::PropDict => self.ahead("<{"),
+            Item::Args { .. } => self.ahead("("),
+            Item::Prop(i) => {
+                let prop = &op.format.props[*i];
+                self.skip_trivia();
+                let rest = &self.text[self.pos..];
+                match prop.spelled {
+                    _ if prop.words.is_some() => {
+                        let word = rest.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or("");
+                        prop.words.as_ref().is_some_and(|(_, ws)| ws.iter().any(|w| &**w == word))
+                    }
+                    Spelled::SymbolName => rest.starts_with('@'),
+                    Spelled::Word => rest.starts_with(|c: char| c.is_ascii_alphabetic()) && IrGrammar::parse(Rule::pretty_head, rest).is_ok(),
+                    Spelled::Int(_) | Spelled::IndexInt => rest.starts_with(|c: char| c.is_ascii_digit() || c == '-'),
+                    Spelled::Attr | Spelled::Type => !rest.starts_with([':', ')', ']', '}', ',', '=', '%', '^']) && !rest.is_empty(),
+                }
+            }
+            Item::OperandTypes(_) | Item::ResultTypes(_) | Item::AllOperandTypes | Item::AllResultTypes | Item::FunctionalType => {
+                self.skip_trivia();
+                self.text[self.pos..].starts_with(|c: char| c.is_ascii_alphabetic() || "!(".contains(c))
+            }
+            Item::Group { .. } | Item::Custom(_) | Item::Subscript { .. } => true,
+            Item::Space | Item::Newline | Item::NoSpace => false,
+        }
+    }
+
+    fn spread_results(&mut self, op: &mut PrettyOp<'a>, types: Vec<Type>) -> Option<()> {
+        let rest = spread(&types, op.format.results.iter().map(|v| v.many))?;
+        for (i, list) in rest.into_iter().enumerate() {
+            op.result_types[i] = Some(list);
+        }
+        Some(())
+    }
+
+    // ---- index expressions ----
+
+    /// The text of an index expression up to a comma or closing bracket, or one of these words.
+    fn expr_text(&mut self, words: &[&str]) -> &'a str {
+        self.skip_trivia();
+        let text: &'a str = self.text;
+        let rest = &text[self.pos..];
+        let bytes = rest.as_bytes();
+        let (mut depth, mut i) = (0usize, 0);
+        while i < bytes.len() {
+            match bytes[i] {
+                b'(' => depth += 1,
+                b')' if depth > 0 => depth -= 1,
+                b',' if depth > 0 => {}
+                b',' | b')' | b']' | b'}' | b'{' | b'[' | b'"' | b'=' | b':' => break,
+                c if c.is_ascii_alphabetic() && (i == 0 || !is_word(bytes[i - 1])) => {
+                    let end = bytes[i..].iter().position(|&b| !is_word(b)).map_or(bytes.len(), |n| i + n);
+                    if words.contains(&&rest[i..end]) {
+                        break;
+                    }
+                    i = end;
+                    continue;
+                }
+                _ => {}
+            }
+            i += 1;
+        }
+        self.pos += i;
+        rest[..i].trim_end()
+    }
+
+    /// Index expressions over values: the values, and the `#index.map` over them.
+    fn subscript(&mut self) -> Option<(Vec<&'a str>, Attr)> {
+        let mut ids: Vec<&'a str> = Vec::new();
+        let mut exprs: Vec<Expr> = Vec::new();
+        self.skip_trivia();
+        if !self.text[self.pos..].starts_with([']', ')']) {
+            loop {
+                let text = self.expr_text(&[]);
+                exprs.push(self.expr_of_values(text, &mut ids)?);
+                if !self.lit(",") {
+                    break;
+                }
+            }
+        }
+        // The order of the values is that in which the printed expressions name them, so that printing and parsing change nothing.
+        for _ in 0..4 {
+            let order = crate::text::print::dim_order(&self.ir, &exprs, ids.len());
+            if order.iter().enumerate().all(|(i, &d)| i == d as usize) && order.len() == ids.len() {
+                break;
+            }
+            let mut place = vec![0; ids.len()];
+            for (new, &old) in order.iter().enumerate() {
+                place[old as usize] = new as u32;
+            }
+            for e in &mut exprs {
+                *e = self.ir.exprs.subst_with(*e, |ex, atom| match atom {
+                    rinductor_index::Atom::Dim(d) => Some(ex.dim(place[d as usize])),
+                    rinductor_index::Atom::Sym(_) => None,
+                });
+            }
+            ids = order.iter().map(|&d| ids[d as usize]).collect();
+        }
+        Some((ids.clone(), self.ir.index_map_attr(ids.len(), &exprs)))
+    }
+
+    fn expr_of_values(&mut self, text: &'a str, ids: &mut Vec<&'a str>) -> Option<Expr> {
+        self.expr_with(text, &mut |ex, name| {
+            if !name.starts_with('%') {
+                return Some(ex.sym(name));
+            }
+            let d = ids.iter().position(|i| *i == name).or_else(|| {
+                // The name is found again in the text: what it is a part of lives as long as the text.
+                let at = text.find(name)?;
+                ids.push(&text[at..at + name.len()]);
+                Some(ids.len() - 1)
+            })?;
+            Some(ex.dim(d as u32))
+        })
+    }
+
+    // ---- custom forms ----
+
+    fn function_signature(&mut self, op: &mut PrettyOp<'a>) -> Option<()> {
+        for visibility in ["private", "public", "nested"] {
+            if self.word(visibility) {
+                let (name, attr) = (self.ir.name("sym_visibility"), self.ir.string_attr(visibility));
+                op.props.push((name, attr));
+            }
+        }
+        let text = self.prefix(Rule::symbol_name)?.as_str();
+        let symbol = self.symbol_name(text)?;
+        let text = self.ir.text(symbol).to_string();
+        let (name, attr) = (self.ir.name("sym_name"), self.ir.string_attr(&text));
+        op.props.push((name, attr));
+        let (mut inputs, mut arg_attrs) = (Vec::new(), Vec::new());
+        self.expect("(")?;
+        if !self.lit(")") {
+            loop {
+                let id = if self.ahead("%") {
+                    let id = self.prefix(Rule::value_id)?.as_str();
+                    self.expect(":")?;
+                    id
+                } else {
+                    ""
+                };
+                let ty = self.type_here()?;
+                inputs.push(ty);
+                arg_attrs.push(if self.ahead("{") { self.dict_here()? } else { Dict::default() });
+                if self.word_ahead("loc") {
+                    let loc = self.prefix(Rule::location)?.as_str();
+                    self.loc_leaf(loc)?;
+                }
+                op.args[0].push((id, ty));
+                if !self.lit(",") {
+                    break;
+                }
+            }
+            self.expect(")")?;
+        }
+        let (mut results, mut res_attrs) = (Vec::new(), Vec::new());
+        if self.lit("->") {
+            if self.lit("(") {
+                if !self.lit(")") {
+                    loop {
+                        results.push(self.type_here()?);
+                        res_attrs.push(if self.ahead("{") { self.dict_here()? } else { Dict::default() });
+                        if !self.lit(",") {
+                            break;
+                        }
+                    }
+                    self.expect(")")?;
+                }
+            } else {
+                results.push(self.type_here()?);
+            }
+        }
+        let ty = self.ir.function_type(&inputs, &results);
+        let (name, attr) = (self.ir.name("function_type"), self.ir.type_attr(ty));
+        op.props.push((name, attr));
+        for (key, list) in [("arg_attrs", arg_attrs), ("res_attrs", res_attrs)] {
+            if list.iter().any(|d| !self.ir.dict(*d).is_empty()) {
+                let items: Vec<Attr> = list.into_iter().map(|d| self.ir.make_attr(AttrData::Dict(d))).collect();
+                let (name, attr) = (self.ir.name(key), self.ir.array_attr(&items));
+                op.props.push((name, attr));
+            }
+        }
+        Some(())
+    }
+
+    fn axes(&mut self) -> Option<Attr> {
+        let mut items = Vec::new();
+        self.expect("{")?;
+        if self.lit("}") {
+            return Some(self.ir.array_attr(&[]));
+        }
+        loop {
+            let axis = self.prefix(Rule::bare_id)?.as_str();
+            self.expect("=")?;
+            let text = self.expr_text(&["tile", "parallel", "reduce"]);
+            let extent = self.expr(text)?;
+            let extent = self.ir.index_map_attr(0, &[extent]);
+            let mut entries = vec![(self.ir.name("name"), self.ir.string_attr(axis)), (self.ir.name("extent"), extent)];
+            if self.word("tile") {
+                let digits = self.prefix(Rule::number_text)?.as_str();
+                let ty = self.ir.int_type(64);
+                let tile = self.number_of_type(digits, ty)?;
+                entries.push((self.ir.name("tile"), tile));
+            }
+            let kind = self.prefix(Rule::bare_id)?.as_str();
+            entries.push((self.ir.name("kind"), self.ir.string_attr(kind)));
+            let dict = self.ir.make_dict(entries);
+            items.push(self.ir.make_attr(AttrData::Dict(dict)));
+            if !self.lit(",") {
+                break;
+            }
+        }
+        self.expect("}")?;
+        Some(self.ir.array_attr(&items))
+    }
+
+    fn carry(&mut self, op: &mut PrettyOp<'a>, operands: usize, region: usize) -> Option<()> {
+        self.expect("(")?;
+        let (mut ids, mut inits) = (Vec::new(), Vec::new());
+        loop {
+            ids.push(self.prefix(Rule::value_id)?.as_str());
+            self.expect("=")?;
+            inits.push(self.prefix(Rule::value_use)?.as_str());
+            if !self.lit(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        self.expect(":")?;
+        let types = self.type_list_of(Many::Any, None)?;
+        if types.len() != ids.len() {
+            self.error(self.pos, format!("{} values are carried, but {} types are given", ids.len(), types.len()));
+            return None;
+        }
+        op.args[region].extend(ids.into_iter().zip(types.iter().copied()));
+        op.operands[operands] = inits;
+        op.operand_types[operands] = Some(types);
+        Some(())
+    }
+
+    // ---- the end of an op ----
+
+    fn finish_pretty(&mut self, mut op: PrettyOp<'a>, loc: &'a str) -> Option<()> {
+        let format = op.format;
+        let loc = if loc.is_empty() { self.loc_at(op.offset) } else { self.loc_leaf(loc)? };
+        if let Some((inputs, results)) = op.all_types.take() {
+            if op.all_operands.is_some() {
+                op.all_operand_types = Some(inputs);
+            } else {
+                let counts: usize = op.operands.iter().map(Vec::len).sum();
+                if counts != inputs.len() {
+                    self.error(op.offset, format!("{counts} operands, but {} operand types", inputs.len()));
+                    return None;
+                }
+                let mut rest = inputs.into_iter();
+                for (i, group) in op.operands.iter().enumerate() {
+                    op.operand_types[i] = Some(rest.by_ref().take(group.len()).collect());
+                }
+            }
+            match spread(&results, format.results.iter().map(|v| v.many)) {
+                Some(lists) => op.result_types = lists.into_iter().map(Some).collect(),
+                None => {
+                    self.error(op.offset, format!("'{}' has another number of results", op.full_name));
+                    return None;
+                }
+            }
+        }
+        if let Some(all) = op.all_operands.take() {
+            let Some(lists) = spread(&all, format.operands.iter().map(|v| v.many)) else {
+                self.error(op.offset, format!("'{}' has another number of operands", op.full_name));
+                return None;
+            };
+            op.operands = lists;
+            if let Some(types) = op.all_operand_types.take() {
+                op.operand_types = spread(&types, format.operands.iter().map(|v| v.many))?.into_iter().map(Some).collect();
+            }
+        }
+        let values = self.operand_values(&op)?;
+        let types = self.result_values(&op, &values)?;
+        if format.segments {
+            let sizes: Vec<i64> = values.iter().map(|g| g.len() as i64).collect();
+            let (name, attr) = (self.ir.name("operandSegmentSizes"), self.ir.i32_array_attr(&sizes));
+            op.props.push((name, attr));
+        }
+        let regions: Vec<Region> = op.regions.iter().flatten().copied().collect();
+        let parts = Parts {
+            name: op.name,
+            results: op.results,
+            operands: values.into_iter().flatten().collect(),
+            types,
+            props: self.ir.make_dict(std::mem::take(&mut op.props)),
+            attrs: self.ir.make_dict(std::mem::take(&mut op.attrs)),
+            successors: std::mem::take(&mut op.successors),
+            loc,
+            offset: op.offset,
+        };
+        self.finish_op(parts, &regions);
+        Some(())
+    }
+
+    fn operand_values(&mut self, op: &PrettyOp<'a>) -> Option<Vec<Vec<Value>>> {
+        let format = op.format;
+        let mut known: Vec<Option<Vec<Type>>> = op.operand_types.clone();
+        for (i, group) in op.operands.iter().enumerate() {
+            if let Some(types) = &known[i]
+                && types.len() != group.len()
+            {
+                self.error(op.offset, format!("{} operands '{}', but {} types", group.len(), format.operands[i].name, types.len()));
+                return None;
+            }
+        }
+        // Types that follow from other types, until nothing new follows.
+        for _ in 0..format.operands.len() {
+            for i in 0..known.len() {
+                if known[i].is_none()
+                    && let Some(ty) = self.derived(op, &format.operands[i].ty, &known)
+                {
+                    known[i] = Some(vec![ty; op.operands[i].len()]);
+                }
+            }
+        }
+        let mut values = Vec::new();
+        for (i, group) in op.operands.iter().enumerate() {
+            let mut list = Vec::new();
+            for (k, &id) in group.iter().enumerate() {
+                let value = match &known[i] {
+                    Some(types) => self.operand(id, types[k])?,
+                    None => {
+                        let (name, index) = self.use_of(id)?;
+                        match self.lookup(id, name, index)? {
+                            Some(v) => v,
+                            None => {
+                                let at = self.offset(id);
+                                self.error(at, format!("'{id}' is used before its definition, where this form does not say its type"));
+                                return None;
+                            }
+                        }
+                    }
+                };
+                list.push(value);
+            }
+            if known[i].is_none() {
+                known[i] = Some(list.iter().map(|&v| self.ir.value_type(v)).collect());
+            }
+            values.push(list);
+        }
+        Some(values)
+    }
+
+    fn result_values(&mut self, op: &PrettyOp<'a>, values: &[Vec<Value>]) -> Option<SmallVec<[Type; 2]>> {
+        let format = op.format;
+        let operands: Vec<Option<Vec<Type>>> =
+            values.iter().map(|g| Some(g.iter().map(|&v| self.ir.value_type(v)).collect())).collect();
+        let mut types = SmallVec::new();
+        for (i, result) in format.results.iter().enumerate() {
+            if let Some(list) = &op.result_types[i] {
+                types.extend(list.iter().copied());
+                continue;
+            }
+            match (self.derived(op, &result.ty, &operands), result.many) {
+                (Some(ty), _) => types.push(ty),
+                (None, Many::One) => {
+                    self.error(op.offset, format!("the type of the result '{}' is not given", result.name));
+                    return None;
+                }
+                (None, _) => {}
+            }
+        }
+        Some(types)
+    }
+
+    /// The type that follows from types that are known.
+    fn derived(&mut self, op: &PrettyOp<'a>, from: &'a TypeFrom, operands: &[Option<Vec<Type>>]) -> Option<Type> {
+        let of = |name: &str| -> Option<Type> {
+            let format = op.format;
+            if let Some(i) = format.operands.iter().position(|v| &*v.name == name) {
+                return operands[i].as_ref()?.first().copied();
+            }
+            let i = format.results.iter().position(|v| &*v.name == name)?;
+            op.result_types[i].as_ref()?.first().copied()
+        };
+        match from {
+            TypeFrom::Printed => None,
+            TypeFrom::Fixed(text) => self.type_leaf(text),
+            TypeFrom::Same(name) => of(name),
+            TypeFrom::ElementOf(name) => of(name).map(|t| self.ir.element_type(t)),
+            TypeFrom::Like(name, element) => {
+                let shaped = of(name)?;
+                let element = self.type_leaf(element)?;
+                Some(self.ir.with_element(shaped, element))
+            }
+            TypeFrom::AttrType(prop) => {
+                let name = self.ir.names.find(prop)?;
+                let attr = op.props.iter().find(|(n, _)| *n == name)?.1;
+                match self.ir.attr(attr) {
+                    AttrData::Integer { ty, .. } | AttrData::Float { ty, .. } => Some(*ty),
+                    AttrData::WideInteger { ty, .. } | AttrData::WideFloat { ty, .. } => Some(*ty),
+                    AttrData::Dense { ty, .. } | AttrData::Elements { ty, .. } | AttrData::TypedString(_, ty) => Some(*ty),
+                    AttrData::Bool(_) => Some(self.ir.make_type(TypeData::Integer {
+                        width: 1,
+                        sign: crate::ir::Signedness::Signless,
+                    })),
+                    _ => None,
+                }
+            }
+        }
+    }
+}
+
+fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.' | b'%' | b'#')
+}
+
+/// A list split over groups of which at most one varies in number.
+fn spread<T: Clone>(list: &[T], groups: impl Iterator<Item = Many> + Clone) -> Option<Vec<Vec<T>>> {
+    let fixed = groups.clone().filter(|m| *m == Many::One).count();
+    let mut extra = list.len().checked_sub(fixed)?;
+    let mut at = 0;
+    let mut lists = Vec::new();
+    for many in groups {
+        let n = match many {
+            Many::One => 1,
+            Many::Optional => extra.min(1),
+            Many::Any => extra,
+        };
+        if many != Many::One {
+            extra -= n;
+        }
+        lists.push(list.get(at..at + n)?.to_vec());
+        at += n;
+    }
+    (at == list.len()).then_some(lists)
+}
