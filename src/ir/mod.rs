@@ -154,7 +154,10 @@ pub struct Ir {
 impl Ir {
     /// An IR without a module: a parser or [`Ir::with_module`] gives it one.
     pub fn new() -> Self {
-        Self::default()
+        let mut ir = Self::default();
+        // `Dict::default` is the first one.
+        ir.empty_dict();
+        ir
     }
 
     /// An IR that holds an empty `builtin.module`.

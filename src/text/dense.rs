@@ -54,7 +54,7 @@ fn element_bits(ir: &Ir, element: Type) -> Option<u64> {
     match ir.ty(element) {
         TypeData::Integer { width, .. } => Some((*width).into()),
         TypeData::Index => Some(64),
-        TypeData::Float(kind) => Some(kind.width().into()),
+        TypeData::Float(kind) => Some(kind.bits().into()),
         TypeData::Complex(inner) => element_bits(ir, *inner).map(|b| b * 2),
         _ => None,
     }

@@ -265,7 +265,7 @@ pub fn encode(kind: FloatKind, value: f64) -> Option<u64> {
 pub fn float_bits(kind: FloatKind, text: &str) -> Result<u64, NumberError> {
     if let Some(hex) = text.strip_prefix("0x") {
         let bits = u64::from_str_radix(hex, 16).map_err(|_| NumberError::OutOfRange)?;
-        if kind.width() < 64 && bits >> kind.width() != 0 {
+        if kind.bits() < 64 && bits >> kind.bits() != 0 {
             return Err(NumberError::OutOfRange);
         }
         return Ok(bits);
@@ -290,7 +290,7 @@ pub fn float_text(kind: FloatKind, bits: u64) -> String {
             }
         }
     }
-    format!("0x{bits:0width$X}", width = kind.width().div_ceil(4) as usize)
+    format!("0x{bits:0width$X}", width = kind.bits().div_ceil(4) as usize)
 }
 
 fn shortest(kind: FloatKind, value: f64) -> String {
@@ -328,8 +328,8 @@ mod tests {
 
     #[test]
     fn every_pattern_of_a_small_float_comes_back() {
-        for kind in FloatKind::ALL.into_iter().filter(|k| k.width() <= 16 && *k != FloatKind::f8E8M0FNU) {
-            for bits in 0..1u64 << kind.width() {
+        for kind in FloatKind::ALL.into_iter().filter(|k| k.bits() <= 16 && *k != FloatKind::f8E8M0FNU) {
+            for bits in 0..1u64 << kind.bits() {
                 let value = decode(kind, bits).unwrap();
                 assert_eq!(float_bits(kind, &float_text(kind, bits)), Ok(bits), "{kind:?} {bits:#x}");
                 if !value.is_nan() {

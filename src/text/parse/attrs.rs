@@ -147,11 +147,11 @@ impl<'a> Parser<'a> {
     /// The attribute that a number literal is as a value of a type.
     pub fn number_of_type(&mut self, text: &'a str, ty: Type) -> Option<Attr> {
         let made = match self.ir.ty(ty) {
-            TypeData::Float(kind) if kind.width() > 64 => {
+            TypeData::Float(kind) if kind.bits() > 64 => {
                 let kind = *kind;
                 if text.contains('.') || text.starts_with("0x") {
                     let text = if text.starts_with("0x") {
-                        let digits = kind.width() as usize / 4;
+                        let digits = kind.bits() as usize / 4;
                         let body = text[2..].trim_start_matches('0').to_ascii_uppercase();
                         format!("0x{body:0>digits$}")
                     } else {

@@ -6,7 +6,7 @@ use crate::text::grammar::{IrGrammar, Rule};
 use pest::Parser as _;
 use pest::error::{ErrorVariant, InputLocation};
 use pest::iterators::Pair;
-use rinductor_support::{Diagnostic, FxHashMap};
+use rinductor_support::FxHashMap;
 
 /// How deep types, attributes and locations may be nested, through aliases too: what walks over them recurses.
 pub const MAX_DEPTH: usize = 200;

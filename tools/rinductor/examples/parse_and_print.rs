@@ -1,25 +1,26 @@
 //! Reads a text, verifies it and writes it: what `rinductor-opt` does without passes.
 
-use crate::ir::registry::Registry;
-use crate::ir::verify::verify;
-use crate::text::{self, ParseOptions, PrintOptions};
-use rinductor_support::{Diagnostic, SourceMap, Span};
+use rinductor::ir::registry::Registry;
+use rinductor::ir::verify::verify;
+use rinductor::text::{self, ParseOptions, PrintOptions};
+use rinductor::support::{Diagnostic, SourceMap, Span};
+use std::io::{Read, Write};
 
 /// What to do with a text.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+struct Options {
     /// Whether ops of unknown dialects are read.
-    pub allow_unregistered: bool,
+    allow_unregistered: bool,
     /// Whether `// -----` separates parts that are read one by one.
-    pub split: bool,
+    split: bool,
     /// Leaves the verifier out.
-    pub no_verify: bool,
+    no_verify: bool,
     /// How it is written.
-    pub print: PrintOptions,
+    print: PrintOptions,
 }
 
 /// Reads, verifies and prints a file's bytes. All parts are read even if one is wrong; the text is what the right ones print.
-pub fn parse_and_print(
+fn parse_and_print(
     sources: &mut SourceMap,
     name: &str,
     bytes: Vec<u8>,
@@ -60,4 +61,44 @@ pub fn parse_and_print(
         }
     }
     (out, diagnostics)
+}
+
+/// `parse_and_print [FILE] [--allow-unregistered-dialect] [--split-input-file] [--mlir-print-op-generic] [--mlir-print-debuginfo] [--no-verify]`: to
+/// measure the reader and the writer by themselves.
+fn main() -> std::process::ExitCode {
+    let mut options = Options::default();
+    let mut file = "-".to_string();
+    for arg in std::env::args().skip(1) {
+        match &*arg {
+            "--allow-unregistered-dialect" => options.allow_unregistered = true,
+            "--split-input-file" => options.split = true,
+            "--mlir-print-op-generic" => options.print.generic = true,
+            "--mlir-print-debuginfo" => options.print.debuginfo = true,
+            "--no-verify" => options.no_verify = true,
+            _ if arg.starts_with("--") => {}
+            _ => file = arg,
+        }
+    }
+    let bytes = if file == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(&file)
+    };
+    let bytes = match bytes {
+        Ok(bytes) => bytes,
+        Err(e) => {
+            eprintln!("{file}: {e}");
+            return std::process::ExitCode::FAILURE;
+        }
+    };
+    let mut sources = SourceMap::new();
+    let (out, diagnostics) = parse_and_print(&mut sources, &file, bytes, &Registry::core(), &options);
+    for d in &diagnostics {
+        eprintln!("{}", d.headline(&sources));
+    }
+    if std::io::stdout().lock().write_all(out.as_bytes()).is_err() || !diagnostics.is_empty() {
+        return std::process::ExitCode::FAILURE;
+    }
+    std::process::ExitCode::SUCCESS
 }
