@@ -14,6 +14,7 @@ mod strides;
 mod types;
 mod value;
 
+pub(crate) use expr::dtype_of_word;
 pub use value::{TensorSource, TensorValue, Value};
 
 use crate::ast::*;

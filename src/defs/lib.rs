@@ -12,8 +12,10 @@
 pub mod assembly;
 pub mod ast;
 pub mod builtins;
+pub mod check;
 pub mod eval;
 pub mod instance;
+pub mod library;
 pub mod print;
 pub mod read;
 pub mod schema;
@@ -23,6 +25,7 @@ pub mod types;
 pub use ast::{File, OpDef, RuleDef, Signature};
 pub use eval::{EvalError, Externs, Setting, Value, eval_expr, infer, instantiate, verify};
 pub use instance::{Arg, Instance, Number, ResultType, TensorArg, TensorType};
+pub use library::Library;
 pub use semantics::{
     Body, Bounds, Combiner, Indirect, Nest, NestKind, Node, NodeId, NodeKind, Output, ScatterMode, Semantics, Source,
 };

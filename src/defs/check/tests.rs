@@ -1,0 +1,141 @@
+//! What the checker finds, and where.
+
+use crate::library::Library;
+use rinductor_support::SourceMap;
+
+fn check(text: &str) -> Vec<String> {
+    let mut sources = SourceMap::new();
+    let id = sources.add("t.dialect", text).expect("small");
+    Library::new().load(&sources, id).iter().map(|d| d.headline(&sources)).collect()
+}
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn the_dialects_of_the_project_are_sound() {
+    let mut sources = SourceMap::new();
+    let mut library = Library::new();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../dialects");
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("the folder is there").map(|e| e.expect("readable").path()).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    for path in files.iter().filter(|p| p.extension().is_some_and(|e| e == "dialect")) {
+        let text = std::fs::read_to_string(path).expect("readable");
+        let id = sources.add(path.display().to_string(), text).expect("small");
+        let errors: Vec<String> = library.load(&sources, id).iter().map(|d| d.headline(&sources)).collect();
+        assert_eq!(errors, NONE);
+    }
+    assert!(library.op("aten.add.Tensor").is_some());
+}
+
+#[test]
+fn errors_of_expressions() {
+    let value = |e: &str| {
+        let errors = check(&format!("op a.b(Tensor self, int? n, str mode, int[] dims) -> SymInt {{ value {e}; }}"));
+        errors.iter().map(|e| e.strip_prefix("t.dialect:1:").unwrap_or(e).to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(value("rank(self) + (n or 1)"), NONE);
+    assert_eq!(value("if n != none then n else 0"), NONE);
+    assert_eq!(value("if n == none then 0 else len(dims[0..n])"), NONE);
+    assert_eq!(value("selff"), ["69: error: 'selff' is not defined; there is 'self'"]);
+    assert_eq!(
+        value("n + 1"),
+        ["69: error: a value of type scalar is needed here, not int?; it may be none: give a default with 'or'"]
+    );
+    assert_eq!(value("size(dims, 0)"), ["69: error: size takes (tensor, int), not (int[], int)"]);
+    assert_eq!(
+        value("self + 1"),
+        ["69: error: a value of type scalar is needed here, not tensor; its elements are t[point]"]
+    );
+    assert_eq!(value("if mode then 1 else 2"), ["72: error: a value of type bool is needed here, not str"]);
+    assert_eq!(value("if mode == 1 then 1 else 2"), ["72: error: str and int are never equal"]);
+    assert_eq!(
+        value("match mode { \"a\" => 1 }"),
+        ["69: error: a match ends with '_ => …', so that it has a value for everything"]
+    );
+    assert_eq!(value("nothing(1)"), ["69: error: there is no function 'nothing'"]);
+    assert_eq!(value("exp(1, 2)"), ["69: error: exp takes 1 arguments, not 2"]);
+    assert_eq!(value("[1, mode][0]"), ["73: error: the value may be int or str, which have no type in common"]);
+    assert_eq!(value("let (a, b) = mode; a"), ["82: error: 2 names cannot hold a value of type str"]);
+    assert_eq!(value("aten.relu(self)"), ["69: error: 'aten.relu' is an op: ops stand in rules only"]);
+    assert_eq!(
+        value("sum(1.5)"),
+        ["69: error: sum of one value stands in reduce and scan clauses; elsewhere write sum(r in SIZES) => …"]
+    );
+}
+
+#[test]
+fn errors_of_clauses() {
+    assert_eq!(
+        check(
+            "op a.b(Tensor self, Tensor self) -> (Tensor x, Tensor y) {
+  traits pure, quick;
+  type   like(self), like(self), like(3);
+  require rank(self) \"m {z}\";
+  assembly \"$self $what attr-dict\";
+  result x = scalar (a, b, c) => a;
+  point (i) => self[cast(self[i], i64)];
+}"
+        ),
+        [
+            "t.dialect:2:16: error: there is no trait 'quick'",
+            "t.dialect:1:28: error: 'self' stands twice in the signature",
+            "t.dialect:3:39: error: a value of type tensor is needed here, not int",
+            "t.dialect:4:11: error: a value of type bool is needed here, not int",
+            "t.dialect:4:26: error: 'z' is not defined",
+            "t.dialect:5:19: error: 'a.b' has no 'what'",
+            "t.dialect:3:10: error: 3 types for 2 results",
+            "t.dialect:6:28: error: 'a.b' has 2 tensors, so this has nothing to stand for",
+            "t.dialect:7:3: error: the result 'x' is defined already",
+            "t.dialect:7:21: error: a value of type int is needed here, not scalar; check, wrap or trust makes an index of it",
+            "t.dialect:7:16: error: one value for 2 tensors",
+        ]
+    );
+    assert_eq!(
+        check("op a.b(x: float_like, y: same(z), w: floaty) -> same(x);"),
+        [
+            "t.dialect:1:26: error: 'z' is not an operand or result",
+            "t.dialect:1:38: error: 'floaty' is not a constraint"
+        ]
+    );
+    assert_eq!(
+        check("op a.b(Tensor x) -> Tensor;\nop a.b(Tensor x) -> Tensor;"),
+        ["t.dialect:2:4: error: op 'a.b' is defined already"]
+    );
+    assert_eq!(
+        check("op a.b(Tensor x) -> (Tensor u, Tensor v) { result u = scalar (e) => e; }"),
+        ["t.dialect:1:4: error: no clause defines the result 'v'"]
+    );
+}
+
+#[test]
+fn errors_of_rules() {
+    let rule = |r: &str| {
+        check(&format!(
+            "op a.one(Tensor self, int[] dims, *, int k=0) -> Tensor;\nop a.two(Tensor self) -> (Tensor, Tensor);\n{r}"
+        ))
+    };
+    assert_eq!(rule("rule r: a.one(a.two(x).1, p, k = 3) => a.one(x, compose(p, [0])) where len(p) > 1;"), NONE);
+    assert_eq!(rule("decompose a.two(x) => let y = a.one(x, []); (y, y);"), NONE);
+    assert_eq!(rule("rule r: a.one(x, p) => a.one(y, p);"), ["t.dialect:3:30: error: 'y' is not defined"]);
+    assert_eq!(
+        rule("rule r: a.one(x) => x;"),
+        ["t.dialect:3:9: error: the pattern does not say what 'dims' of 'a.one' is"]
+    );
+    assert_eq!(rule("rule r: a.one(x, ..) => a.none(x);"), ["t.dialect:3:25: error: there is no op 'a.none'"]);
+    assert_eq!(
+        rule("rule r: a.one(x, ..) => a.one(x);"),
+        ["t.dialect:3:25: error: argument 'dims' of 'a.one' is missing"]
+    );
+    assert_eq!(rule("rule r: a.two(x) => x;"), ["t.dialect:3:21: error: a value of type tensor replaces 2 results"]);
+    assert_eq!(
+        rule("rule r: a.one(x, x) => x;"),
+        ["t.dialect:3:18: error: 'x' is tensor at its first place and int[] here"]
+    );
+    assert_eq!(rule("rule r: a.two(a.two(x).2) => (x, x);"), ["t.dialect:3:15: error: 'a.two' has no result 2"]);
+    assert_eq!(
+        rule("rule r: a.two(x) => (x, x);\nrule r: a.two(x) => (x, x);"),
+        ["t.dialect:4:6: error: rule 'r' is defined already"]
+    );
+}
