@@ -139,3 +139,50 @@ fn errors_of_rules() {
         ["t.dialect:4:6: error: rule 'r' is defined already"]
     );
 }
+
+/// The lists at the end of docs/dialect-files.md.
+fn reference_lists() -> String {
+    let mut out = String::from("## Traits\n\n| trait | meaning |\n|---|---|\n");
+    for (name, meaning) in super::TRAITS {
+        out.push_str(&format!("| `{name}` | {meaning} |\n"));
+    }
+    out.push_str("\n## Constraints\n\n| word | types |\n|---|---|\n");
+    for (name, meaning) in super::CONSTRAINTS {
+        out.push_str(&format!("| `{name}` | {meaning} |\n"));
+    }
+    out.push_str("\n## Functions\n\n| function | types | meaning |\n|---|---|---|\n");
+    for (_, name, signatures, doc) in crate::builtins::FUNCTIONS {
+        out.push_str(&format!("| `{name}` | `{}` | {} |\n", signatures.join("`, `"), doc.trim().replace('|', "\\|")));
+    }
+    out.push_str("\n## Scalar operations\n\n| name | meaning |\n|---|---|\n");
+    for op in rinductor_scalar::ScalarOp::all() {
+        out.push_str(&format!("| `{op}` | {} |\n", op.doc().trim().replace('|', "\\|")));
+    }
+    out
+}
+
+#[test]
+fn the_reference_is_up_to_date_and_its_examples_are_sound() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/dialect-files.md");
+    let text = std::fs::read_to_string(path).expect("the reference is there");
+    let written = text.find("## Traits\n").map_or(text.len(), |at| at);
+    let lists = reference_lists();
+    if std::env::var_os("RINDUCTOR_BLESS").is_some() {
+        std::fs::write(path, text[..written].to_owned() + &lists).expect("docs can be written");
+    } else {
+        assert!(text[written..] == lists, "{path} is old: RINDUCTOR_BLESS=1 cargo test -p rinductor-defs");
+    }
+    let mut sources = SourceMap::new();
+    let mut library = Library::new();
+    let mut blocks = 0;
+    for (start, _) in text.match_indices("```dialect\n") {
+        let rest = &text[start + 11..];
+        let block = &rest[..rest.find("```").expect("a block ends")];
+        let line = text[..start].matches('\n').count() as u32 + 2;
+        let id = sources.add_part("docs/dialect-files.md", block, line).expect("small");
+        let errors: Vec<String> = library.load(&sources, id).iter().map(|d| d.headline(&sources)).collect();
+        assert_eq!(errors, NONE);
+        blocks += 1;
+    }
+    assert!(blocks >= 7, "the examples are found");
+}
