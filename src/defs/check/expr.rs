@@ -405,6 +405,7 @@ impl Checker<'_> {
                     "{name} of one value stands in reduce and scan clauses; elsewhere write {name}(r in SIZES) => …"
                 ),
             );
+            return Ty::Any;
         }
         Ty::Scalar
     }
