@@ -20,7 +20,7 @@ pub fn command(result: &CommandResult, style: LogStyle) -> String {
     let mut out = format!("# executed command: {}{}\n", "! ".repeat(bangs), words.join(" "));
     let (stdout, stderr) = (String::from_utf8_lossy(&result.stdout), String::from_utf8_lossy(&result.stderr));
     let silent = stdout.trim().is_empty() && stderr.trim().is_empty();
-    if style.timeout == 0 && result.exit == 0 && silent {
+    if result.exit == 0 && silent && !result.timed_out {
         return out;
     }
     for (name, text) in &result.outputs {

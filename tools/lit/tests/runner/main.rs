@@ -4,5 +4,6 @@
 mod common;
 
 mod bless;
+mod docs;
 mod options;
 mod shell;
