@@ -16,3 +16,5 @@ pub mod pass;
 pub mod passes;
 pub mod sched;
 pub mod codegen;
+
+pub mod runtime;

@@ -1,0 +1,169 @@
+//! The memory of tensors: an aligned block of bytes that several tensors may share, with a count of who looks at it.
+//!
+//! Reading and writing go through guards that are counted, so that safe code can never write what is being read. Kernels
+//! of machine code get the bare pointer and are answerable themselves.
+
+use super::element::Element;
+use super::error::{Result, RuntimeError};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicIsize, Ordering};
+
+/// The alignment of every storage, in bytes: a cache line, and the widest vector register.
+pub const ALIGN: usize = 64;
+
+/// A block of zero-initialized memory.
+pub struct Storage {
+    ptr: NonNull<u8>,
+    len: usize,
+    /// Readers, or -1 for a writer.
+    users: AtomicIsize,
+}
+
+// SAFETY: the block is owned by the storage; access is counted in an atomic (or promised by callers of `as_ptr`).
+unsafe impl Send for Storage {}
+// SAFETY: as above.
+unsafe impl Sync for Storage {}
+
+impl Storage {
+    /// `len` bytes of zeros. An error if the system has not that much.
+    pub fn zeroed(len: usize) -> Result<Storage> {
+        let no_room = || RuntimeError::tensor(format!("no memory for a buffer of {len} bytes"));
+        if len == 0 {
+            // An aligned address that nobody reads from.
+            return Ok(Storage { ptr: NonNull::<AlignedByte>::dangling().cast(), len, users: AtomicIsize::new(0) });
+        }
+        let layout = Layout::from_size_align(len, ALIGN).map_err(|_| no_room())?;
+        // SAFETY: the layout's size is not zero.
+        let ptr = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(no_room)?;
+        Ok(Storage { ptr, len, users: AtomicIsize::new(0) })
+    }
+
+    /// The size in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the size is 0.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The address, for machine code. Who writes through it must know that nobody holds a guard meanwhile.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.ptr.as_ptr()
+    }
+
+    /// The whole block as elements, to read. An error while somebody writes.
+    pub fn read<T: Element>(&self) -> Result<Reading<'_, T>> {
+        let mut users = self.users.load(Ordering::Acquire);
+        loop {
+            if users < 0 {
+                return Err(RuntimeError::tensor("a buffer is read while it is written"));
+            }
+            match self.users.compare_exchange_weak(users, users + 1, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => break,
+                Err(now) => users = now,
+            }
+        }
+        // SAFETY: aligned to 64, initialized, in bounds; all patterns are values; no writer until the count drops.
+        let data = unsafe { std::slice::from_raw_parts(self.ptr.as_ptr().cast::<T>(), self.len / size_of::<T>()) };
+        Ok(Reading { data, storage: self })
+    }
+
+    /// The whole block as elements, to write. An error while somebody reads or writes.
+    pub fn write<T: Element>(&self) -> Result<Writing<'_, T>> {
+        if self.users.compare_exchange(0, -1, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return Err(RuntimeError::tensor("a buffer is written while it is read or written"));
+        }
+        // SAFETY: as for reading, and the count says that there is no other guard until this one is dropped.
+        let data = unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr().cast::<T>(), self.len / size_of::<T>()) };
+        Ok(Writing { data, storage: self })
+    }
+}
+
+/// Carries the alignment of an empty storage's address.
+#[repr(align(64))]
+struct AlignedByte(#[allow(dead_code, reason = "only its alignment is used")] u8);
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        if self.len > 0
+            && let Ok(layout) = Layout::from_size_align(self.len, ALIGN)
+        {
+            // SAFETY: allocated with this very layout, and dropped once.
+            unsafe { dealloc(self.ptr.as_ptr(), layout) }
+        }
+    }
+}
+
+/// A storage being read.
+pub struct Reading<'a, T> {
+    data: &'a [T],
+    storage: &'a Storage,
+}
+
+impl<T> Deref for Reading<'_, T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        self.data
+    }
+}
+
+impl<T> Drop for Reading<'_, T> {
+    fn drop(&mut self) {
+        self.storage.users.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A storage being written.
+pub struct Writing<'a, T> {
+    data: &'a mut [T],
+    storage: &'a Storage,
+}
+
+impl<T> Deref for Writing<'_, T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        self.data
+    }
+}
+
+impl<T> DerefMut for Writing<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.data
+    }
+}
+
+impl<T> Drop for Writing<'_, T> {
+    fn drop(&mut self) {
+        self.storage.users.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_exclude_each_other() {
+        let s = Storage::zeroed(100).expect("100 bytes");
+        assert_eq!(s.as_ptr() as usize % ALIGN, 0);
+        {
+            let a = s.read::<f32>().expect("free");
+            let b = s.read::<u8>().expect("two readers");
+            assert_eq!((a.len(), b.len()), (25, 100));
+            assert!(s.write::<u8>().is_err());
+        }
+        {
+            let mut w = s.write::<u8>().expect("free again");
+            w[0] = 1;
+            assert!(s.read::<u8>().is_err());
+            assert!(s.write::<u8>().is_err());
+        }
+        assert_eq!(s.read::<u8>().expect("free again")[0], 1);
+        assert!(Storage::zeroed(usize::MAX).is_err());
+        assert_eq!(Storage::zeroed(0).expect("nothing").read::<f64>().expect("free").len(), 0);
+    }
+}
