@@ -93,6 +93,23 @@ impl<'a> Grouping<'a> {
         this
     }
 
+    /// The group of one nest by itself.
+    pub fn single(ir: &mut Ir, op: Op) -> Group {
+        let info = NestInfo::of(ir, op).expect("the caller has a nest");
+        Self::alone(&info)
+    }
+
+    fn alone(info: &NestInfo) -> Group {
+        let (axes, kept) = (info.sizes.clone(), info.kept());
+        Group {
+            members: vec![info.nest.op],
+            reduced: (0..axes.len()).map(|k| k >= kept).collect(),
+            maps: [(info.nest.op, (0..axes.len()).map(Some).collect())].into_iter().collect(),
+            axes,
+            has_reduction: info.nest.kind == NestKind::Reduce,
+        }
+    }
+
     /// Puts a nest into the group that saves most, or into a new one.
     fn place(&mut self, op: Op) {
         let mut best: Option<(u64, usize, AxisMap, Vec<bool>)> = None;
@@ -116,17 +133,7 @@ impl<'a> Grouping<'a> {
                 group
             }
             None => {
-                let info = &self.infos[&op];
-                let axes = info.sizes.clone();
-                let kept = info.kept();
-                let map = (0..axes.len()).map(Some).collect();
-                self.groups.push(Group {
-                    members: vec![op],
-                    reduced: (0..axes.len()).map(|k| k >= kept).collect(),
-                    axes,
-                    maps: [(op, map)].into_iter().collect(),
-                    has_reduction: false,
-                });
+                self.groups.push(Self::alone(&self.infos[&op]));
                 self.groups.len() - 1
             }
         };

@@ -1,0 +1,319 @@
+//! Building one `kernels.func`: parameters, axes, and the translation of scalar bodies into tiles (of one point: `kernels-tile` widens them).
+
+use super::layout::{linear_offset, memref};
+use crate::dialects::loops::{Access, Dims, create_load, index_map, strides_of};
+use crate::ir::edit::ValueMap;
+use crate::ir::{Attr, AttrData, Block, InsertPoint, Ir, Loc, Op, OpSpec, Type, TypeData, Value};
+use rinductor_index::{Atom, Expr};
+use rinductor_support::FxHashMap;
+
+/// An axis of the kernel that is built.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Its name in the text.
+    pub name: String,
+    /// Its extent.
+    pub extent: Expr,
+    /// Whether loops of the body walk it (else it is parallel).
+    pub reduced: bool,
+}
+
+/// A buffer that the kernel gets.
+struct Param {
+    /// What the caller passes.
+    host: Value,
+    /// The type under which the kernel sees it.
+    ty: Type,
+    /// The argument.
+    arg: Value,
+}
+
+/// One kernel under construction.
+pub struct Kernel {
+    /// The axes, outermost first.
+    pub axes: Vec<Axis>,
+    /// The op.
+    pub func: Op,
+    /// Its block.
+    pub block: Block,
+    params: Vec<Param>,
+}
+
+/// Where in the kernel code is put: the positions on the axes that are known there, and the values that were made.
+pub struct Scope {
+    /// The block that grows.
+    pub block: Block,
+    /// The position on each axis, where it is known.
+    pub positions: Vec<Option<Value>>,
+    /// Values made here, by the loop-level value that they stand for.
+    pub map: ValueMap,
+}
+
+impl Kernel {
+    /// A kernel without parameters, put before `before` in the module.
+    pub fn new(ir: &mut Ir, axes: Vec<Axis>, before: Op, loc: Loc) -> Kernel {
+        let name = ir.name("kernels.func");
+        let func = ir.create(OpSpec::named(name).regions(1).loc(loc), InsertPoint::Before(before));
+        let region = ir.regions_of(func)[0];
+        let block = ir.add_block(region);
+        Kernel { axes, func, block, params: Vec::new() }
+    }
+
+    /// The scope of the kernel's own block, with the positions on the parallel axes.
+    pub fn top(&self, ir: &mut Ir, loc: Loc) -> Scope {
+        let mut scope = Scope { block: self.block, positions: vec![None; self.axes.len()], map: ValueMap::default() };
+        for a in 0..self.axes.len() {
+            if !self.axes[a].reduced {
+                self.position(ir, a, &mut scope, loc);
+            }
+        }
+        scope
+    }
+
+    /// The scope of a region that walks the reduced axes: inherits what the outer one knows.
+    pub fn walk(&self, ir: &mut Ir, outer: &Scope, block: Block, loc: Loc) -> Scope {
+        let mut scope = Scope { block, positions: outer.positions.clone(), map: outer.map.clone() };
+        for a in 0..self.axes.len() {
+            if self.axes[a].reduced {
+                self.position(ir, a, &mut scope, loc);
+            }
+        }
+        scope
+    }
+
+    fn position(&self, ir: &mut Ir, axis: usize, scope: &mut Scope, loc: Loc) {
+        let index = ir.index_type();
+        let ty = self.tile(ir, index);
+        let name = ir.string_attr(&self.axes[axis].name);
+        let v = ir.create_value("kernels.axis", &[], ty, &[("axis", name)], loc, InsertPoint::End(scope.block));
+        let ssa = ir.name(&format!("{}i", self.axes[axis].name));
+        ir.set_value_name(v, Some(ssa));
+        scope.positions[axis] = Some(v);
+    }
+
+    /// The vector of one point with this element.
+    pub fn tile(&self, ir: &mut Ir, element: Type) -> Type {
+        ir.vector_type(&vec![1; self.axes.len()], element)
+    }
+
+    /// The names of the reduced axes, as an attribute.
+    pub fn reduced_names(&self, ir: &mut Ir) -> Attr {
+        let names: Vec<Attr> =
+            self.axes.iter().filter(|a| a.reduced).map(|a| a.name.clone()).collect::<Vec<_>>().iter().map(|n| ir.string_attr(n)).collect();
+        ir.array_attr(&names)
+    }
+
+    /// The argument under which the kernel sees `host` with type `ty`.
+    pub fn param(&mut self, ir: &mut Ir, host: Value, ty: Type, name: Option<&str>) -> Value {
+        if let Some(p) = self.params.iter().find(|p| p.host == host && p.ty == ty) {
+            return p.arg;
+        }
+        let arg = ir.add_block_arg(self.block, ty);
+        let name = name.map(|n| ir.name(n)).or(ir.value(host).name);
+        ir.set_value_name(arg, name);
+        self.params.push(Param { host, ty, arg });
+        arg
+    }
+
+    /// How an access of `host` at `index` (over the axes, and over indices from data beyond them) is written: under the buffer's own type with
+    /// the expressions as they are, or, where the place is linear in the axes, under a type that has just the axes it varies with.
+    pub fn address(&mut self, ir: &mut Ir, host: Value, index: &[Expr], retype: bool, name: Option<&str>) -> (Value, Vec<Expr>) {
+        let ty = ir.value_type(host);
+        let simple = if retype { self.linear(ir, ty, index) } else { None };
+        match simple {
+            Some((strides, offset)) => {
+                let element = ir.element_type(ty);
+                let used: Vec<usize> = (0..self.axes.len()).filter(|&a| ir.exprs.as_int(strides[a]) != Some(0)).collect();
+                let sizes: Vec<Expr> = used.iter().map(|&a| self.axes[a].extent).collect();
+                let strides: Vec<Expr> = used.iter().map(|&a| strides[a]).collect();
+                let exprs = used.iter().map(|&a| ir.exprs.dim(a as u32)).collect();
+                let ty = memref(ir, element, &sizes, &strides, offset);
+                (self.param(ir, host, ty, name), exprs)
+            }
+            None => (self.param(ir, host, ty, name), index.to_vec()),
+        }
+    }
+
+    /// The stride along each axis and the offset of an access, if it is linear in the axes alone.
+    pub fn linear(&self, ir: &mut Ir, ty: Type, index: &[Expr]) -> Option<(Vec<Expr>, Expr)> {
+        let (strides, offset) = strides_of(ir, ty)?;
+        let mut rest = linear_offset(ir, (&strides, offset), index);
+        let mut out = Vec::new();
+        for a in 0..self.axes.len() {
+            let (stride, next) = ir.exprs.linear_in(rest, Atom::Dim(a as u32))?;
+            if ir.exprs.has_dims(stride) {
+                return None;
+            }
+            out.push(stride);
+            rest = next;
+        }
+        (!ir.exprs.has_dims(rest)).then_some((out, rest))
+    }
+
+    /// The numbering of `index` values for a scope: dimension `a` is axis `a`.
+    pub fn dims(&self, ir: &mut Ir, scope: &Scope) -> Dims {
+        let mut dims = Dims::default();
+        for position in &scope.positions {
+            // An axis whose position is not known here is not used here either; its number must stay free.
+            let value = position.unwrap_or_else(|| {
+                let index = ir.index_type();
+                ir.placeholder(index)
+            });
+            dims.number(value);
+        }
+        dims
+    }
+
+    /// Translates one scalar op of a nest's body. `place` gives the axis expression of each block argument; `read` the value of a load.
+    pub fn scalar_op(
+        &mut self,
+        ir: &mut Ir,
+        op: Op,
+        scope: &mut Scope,
+        place: &FxHashMap<Value, Expr>,
+        buffers: &FxHashMap<Value, Value>,
+        retype: bool,
+    ) {
+        let at = InsertPoint::End(scope.block);
+        let loc = ir.op(op).loc;
+        match ir.op_name(op) {
+            "loops.load" => {
+                let access = Access::of(ir, op, 1);
+                let Some(&host) = buffers.get(&access.tensor()) else { return };
+                let (mut dims, exprs) = self.exprs_of(ir, &access, scope, place);
+                let name = ir.value_name(access.tensor()).map(str::to_string);
+                let (buffer, exprs) =
+                    self.address(ir, host, &exprs, retype && access.guard.is_none(), name.as_deref());
+                let ty = ir.value_type(ir.result(op, 0));
+                let ty = self.tile(ir, ty);
+                let guard = access.guard.map(|g| scope.map.get(&g).copied().unwrap_or(g));
+                let v = create_load(ir, "kernels.load", buffer, &mut dims, &exprs, guard, ty, loc, at);
+                self.bind(ir, op, v, scope);
+            }
+            "loops.index" => {
+                let access = Access::of(ir, op, 0);
+                let (dims, exprs) = self.exprs_of(ir, &access, scope, place);
+                let (map, index) = index_map(ir, &dims, &exprs);
+                let ty = ir.value_type(ir.result(op, 0));
+                let ty = self.tile(ir, ty);
+                let v = ir.create_value("kernels.index", &index, ty, &[("map", map)], loc, at);
+                self.bind(ir, op, v, scope);
+            }
+            "arith.constant" => {
+                let Some(value) = ir.attr_of(op, "value") else { return };
+                let ty = ir.value_type(ir.result(op, 0));
+                let ty = self.tile(ir, ty);
+                let v = crate::passes::util::constant(ir, value, ty, loc, at);
+                self.bind(ir, op, v, scope);
+            }
+            name => {
+                let name = if name == "loops.position" { "kernels.position".to_string() } else { name.to_string() };
+                let operands: Vec<Value> =
+                    ir.operands(op).map(|v| scope.map.get(&v).copied().unwrap_or(v)).collect();
+                let types: Vec<Type> = ir.results(op).map(|v| ir.value_type(v)).collect();
+                let types: Vec<Type> = types.into_iter().map(|t| self.tile(ir, t)).collect();
+                let (props, attrs) = (ir.op(op).props, ir.op(op).attrs);
+                let name = ir.name(&name);
+                let spec = OpSpec::named(name).operands(&operands).results(&types).props(props).attrs(attrs).loc(loc);
+                let new = ir.create(spec, at);
+                for k in 0..types.len() {
+                    let (from, to) = (ir.result(op, k), ir.result(new, k));
+                    ir.copy_value_name(from, to);
+                    scope.map.insert(from, to);
+                }
+            }
+        }
+    }
+
+    fn bind(&self, ir: &mut Ir, op: Op, value: Value, scope: &mut Scope) {
+        let from = ir.result(op, 0);
+        ir.copy_value_name(from, value);
+        scope.map.insert(from, value);
+    }
+
+    /// The expressions of an access over the axes (dimensions from the number of axes on are indices from data).
+    pub fn exprs_of(
+        &self,
+        ir: &mut Ir,
+        access: &Access,
+        scope: &Scope,
+        place: &FxHashMap<Value, Expr>,
+    ) -> (Dims, Vec<Expr>) {
+        let mut dims = self.dims(ir, scope);
+        let mut with = Vec::new();
+        for (k, v) in access.index.iter().enumerate() {
+            let e = match place.get(v) {
+                Some(&e) => e,
+                None => {
+                    let value = scope.map.get(v).copied().unwrap_or(*v);
+                    let n = dims.number(value);
+                    ir.exprs.dim(n)
+                }
+            };
+            with.push((Atom::Dim(k as u32), e));
+        }
+        let extents: Vec<Expr> = self.axes.iter().map(|a| a.extent).collect();
+        let exprs = access
+            .exprs
+            .iter()
+            .map(|&e| {
+                let e = ir.exprs.subst(e, &with);
+                crate::passes::util::simplify_in(ir, e, &extents)
+            })
+            .collect();
+        (dims, exprs)
+    }
+
+    /// Stores a value at `index` (over the axes).
+    #[allow(clippy::too_many_arguments)] // the parts of one op
+    pub fn store(&mut self, ir: &mut Ir, scope: &Scope, value: Value, host: Value, index: &[Expr], retype: bool, name: Option<&str>, loc: Loc) {
+        let (buffer, exprs) = self.address(ir, host, index, retype, name);
+        let dims = self.dims(ir, scope);
+        let (map, operands) = index_map(ir, &dims, &exprs);
+        let operands: Vec<Value> = [value, buffer].into_iter().chain(operands).collect();
+        ir.create_op("kernels.store", &operands, &[], &[("map", map)], loc, InsertPoint::End(scope.block));
+    }
+
+    /// Completes the kernel: its name, axes and terminator. Returns the host's launch operands, made as views before `at`.
+    pub fn finish(self, ir: &mut Ir, name: &str, at: InsertPoint, loc: Loc) -> Vec<Value> {
+        let axes: Vec<Attr> = self
+            .axes
+            .iter()
+            .map(|a| {
+                let extent = ir.index_map_attr(0, &[a.extent]);
+                let entries = [
+                    (ir.name("name"), ir.string_attr(&a.name)),
+                    (ir.name("extent"), extent),
+                    (ir.name("tile"), ir.i64_attr(1)),
+                    (ir.name("kind"), ir.string_attr(if a.reduced { "reduce" } else { "parallel" })),
+                ];
+                let dict = ir.make_dict(entries);
+                ir.make_attr(AttrData::Dict(dict))
+            })
+            .collect();
+        let types: Vec<Type> = self.params.iter().map(|p| p.ty).collect();
+        let function = ir.function_type(&types, &[]);
+        let (sym, ty, axes) = (ir.string_attr(name), ir.type_attr(function), ir.array_attr(&axes));
+        ir.set_prop(self.func, "sym_name", Some(sym));
+        ir.set_prop(self.func, "function_type", Some(ty));
+        ir.set_prop(self.func, "axes", Some(axes));
+        ir.create_op("kernels.return", &[], &[], &[], loc, InsertPoint::End(self.block));
+        self.params
+            .into_iter()
+            .map(|p| {
+                if ir.value_type(p.host) == p.ty {
+                    p.host
+                } else {
+                    let v = ir.create_value("kernels.view", &[p.host], p.ty, &[], loc, at);
+                    ir.copy_value_name(p.host, v);
+                    v
+                }
+            })
+            .collect()
+    }
+}
+
+/// Whether a type is a tensor.
+pub fn is_tensor(ir: &Ir, ty: Type) -> bool {
+    matches!(ir.ty(ty), TypeData::Tensor { .. })
+}

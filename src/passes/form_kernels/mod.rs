@@ -1,0 +1,431 @@
+//! `form-kernels`: turns tensors into buffers, nests and fusions into kernels, and extern ops into calls.
+//!
+//! Before:
+//! ```mlir
+//! func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+//!   %e = loops.pointwise (%i, %j) in [4, 8] -> tensor<4x8xf32> {
+//!     %v = loops.load %x[%i, %j] : f32
+//!     %w = math.exp %v : f32
+//!     loops.yield %w : f32
+//!   }
+//!   return %e : tensor<4x8xf32>
+//! }
+//! ```
+//! After:
+//! ```mlir
+//! kernels.func @e_0(%x: memref<32xf32>, %e: memref<32xf32>) axes {x = 32 tile 1 parallel} {
+//!   %xi = kernels.axis x : vector<1xindex>
+//!   %v = kernels.load %x[%xi] : vector<1xf32>
+//!   %w = math.exp %v : vector<1xf32>
+//!   kernels.store %w, %e[%xi] : vector<1xf32>
+//! }
+//! func.func @forward(%x: memref<4x8xf32>) -> memref<4x8xf32> {
+//!   %e = kernels.alloc : memref<4x8xf32>
+//!   %x_0 = kernels.view %x : memref<4x8xf32> to memref<32xf32>
+//!   %e_1 = kernels.view %e : memref<4x8xf32> to memref<32xf32>
+//!   kernels.launch @e_0(%x_0, %e_1) : memref<32xf32>, memref<32xf32>
+//!   return %e : memref<4x8xf32>
+//! }
+//! ```
+//! A nest that only reads a tensor at other places becomes a view of its buffer where strides can say it. A result that the function
+//! returns gets the strides that its type says.
+
+mod axes;
+mod fused;
+mod kernel;
+mod layout;
+mod serial;
+
+use crate::dialects::loops::{Nest, NestKind, sizes_of, strides_of};
+use crate::ir::{Attr, AttrData, InsertPoint, Ir, Op, OpSpec, Type, Value};
+use crate::sched::group::{Group, Grouping, Limits};
+use crate::support::Diagnostic;
+use kernel::is_tensor;
+use rinductor_support::FxHashMap;
+
+/// What the pass did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    /// Kernels made.
+    pub kernels: u64,
+    /// Nests that became views.
+    pub views: u64,
+    /// Extern calls.
+    pub externs: u64,
+}
+
+/// Forms the kernels of one function.
+///
+/// # Errors
+/// An op that has no place at the kernel level, or a tensor with a size that has no expression.
+pub fn form_function(ir: &mut Ir, func: Op) -> Result<Outcome, Diagnostic> {
+    let Some(body) = ir.body(func) else {
+        return Err(Diagnostic::error(ir.place(ir.op(func).loc), "'form-kernels' needs a function of one block"));
+    };
+    let mut former = Former { func, buffers: FxHashMap::default(), outcome: Outcome::default(), names: FxHashMap::default(), fresh: Vec::new() };
+    for arg in ir.block_args(body).to_vec() {
+        let ty = ir.value_type(arg);
+        if is_tensor(ir, ty) {
+            let buffer = layout::buffer_of(ir, ty).ok_or_else(|| unsized_tensor(ir, func, arg))?;
+            ir.set_value_type(arg, buffer);
+            former.buffers.insert(arg, arg);
+        }
+    }
+    let ops = ir.block_op_list(body);
+    for &op in &ops {
+        former.op(ir, op)?;
+    }
+    former.finish(ir, body, &ops);
+    Ok(former.outcome)
+}
+
+fn unsized_tensor(ir: &Ir, op: Op, value: Value) -> Diagnostic {
+    let name = ir.value_name(value).unwrap_or("a value").to_string();
+    Diagnostic::error(ir.place(ir.op(op).loc), format!("the type of %{name} has a size '?' without an expression"))
+        .help("give it an #aten.layout<sizes = […]> that names its symbols")
+}
+
+struct Former {
+    func: Op,
+    /// The buffer of each tensor.
+    buffers: FxHashMap<Value, Value>,
+    outcome: Outcome,
+    /// How often each kernel name was given.
+    names: FxHashMap<String, usize>,
+    /// Buffers that one op of this function made and that nothing else may alias: a scatter may write into them.
+    fresh: Vec<Value>,
+}
+
+impl Former {
+    fn op(&mut self, ir: &mut Ir, op: Op) -> Result<(), Diagnostic> {
+        let name = ir.op_name(op).to_string();
+        match name.as_str() {
+            "loops.fusion" => self.fusion(ir, op),
+            _ if name.starts_with("loops.") && NestKind::of(ir, op).is_some() => self.nest(ir, op),
+            "func.return" => self.returns(ir, op),
+            "aten.copy_" => self.copy_into(ir, op),
+            "aten.constant" => self.constant(ir, op),
+            _ if name.starts_with("aten.") || name.starts_with("prims.") || name.starts_with("higher_order.") => {
+                self.external(ir, op, &name)
+            }
+            _ => Ok(()), // host scalars: sizes and arithmetic on them, aten.none
+        }
+    }
+
+    /// Allocates the buffer of a computed tensor before `op`.
+    fn alloc(&mut self, ir: &mut Ir, value: Value, op: Op) -> Result<Value, Diagnostic> {
+        let ty = layout::fresh_buffer_of(ir, ir.value_type(value)).ok_or_else(|| unsized_tensor(ir, op, value))?;
+        let loc = ir.op(op).loc;
+        let buffer = ir.create_value("kernels.alloc", &[], ty, &[], loc, InsertPoint::Before(op));
+        ir.copy_value_name(value, buffer);
+        self.buffers.insert(value, buffer);
+        self.fresh.push(buffer);
+        Ok(buffer)
+    }
+
+    /// A kernel name from the SSA names of what it makes, without their numbers: `add_var_mean_mul`, with a number if it was given before.
+    fn kernel_name(&mut self, ir: &Ir, members: &[Op]) -> String {
+        let mut words: Vec<String> = Vec::new();
+        for &m in members {
+            let Some(name) = ir.value_name(ir.result(m, 0)) else { continue };
+            let word = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_' || c == '#').to_string();
+            if !word.is_empty() && !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        if words.len() > 4 {
+            let last = words.pop().unwrap_or_default();
+            words.truncate(3);
+            words.push(last);
+        }
+        let base = if words.is_empty() { "kernel".to_string() } else { words.join("_") };
+        let base: String = base.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+        loop {
+            let n = self.names.entry(base.clone()).or_insert(0);
+            let name = format!("{base}_{n}");
+            *n += 1;
+            if ir.lookup_symbol(&name).is_none() {
+                return name;
+            }
+        }
+    }
+
+    fn launch(&mut self, ir: &mut Ir, name: &str, operands: &[Value], op: Op) {
+        let (callee, loc) = (ir.symbol_attr(name), ir.op(op).loc);
+        ir.create_op("kernels.launch", operands, &[], &[("callee", callee)], loc, InsertPoint::Before(op));
+        self.outcome.kernels += 1;
+    }
+
+    fn fusion(&mut self, ir: &mut Ir, op: Op) -> Result<(), Diagnostic> {
+        let Some(body) = ir.body(op) else { return Ok(()) };
+        let group = whole_group(ir, body, op)?;
+        let end = ir.last_op(body).expect("a verified fusion ends in loops.return");
+        let returned = ir.operand_list(end);
+        let mut outputs: Vec<(Value, String)> = Vec::new();
+        for (k, &inner) in returned.iter().enumerate() {
+            let result = ir.result(op, k);
+            if let Some(&buffer) = self.buffers.get(&inner) {
+                self.buffers.insert(result, buffer); // returned twice
+                continue;
+            }
+            let buffer = self.alloc(ir, result, op)?;
+            self.buffers.insert(inner, buffer);
+            outputs.push((inner, output_name(ir, result)));
+        }
+        self.group_kernel(ir, &group, &outputs, op);
+        Ok(())
+    }
+
+    fn group_kernel(&mut self, ir: &mut Ir, group: &Group, outputs: &[(Value, String)], op: Op) {
+        let name = self.kernel_name(ir, &group.members);
+        let loc = ir.op(op).loc;
+        let at = InsertPoint::Before(op);
+        let operands = fused::build(ir, group, outputs, &self.buffers, &name, self.func, at, loc);
+        self.launch(ir, &name, &operands, op);
+    }
+
+    fn nest(&mut self, ir: &mut Ir, op: Op) -> Result<(), Diagnostic> {
+        let Some(nest) = Nest::of(ir, op) else { return Ok(()) };
+        match nest.kind {
+            NestKind::Pointwise if self.view(ir, &nest) => Ok(()),
+            NestKind::Pointwise | NestKind::Reduce => {
+                let group = Grouping::single(ir, op);
+                let mut outputs = Vec::new();
+                for result in ir.results(op) {
+                    if !ir.is_unused(result) {
+                        self.alloc(ir, result, op)?;
+                        outputs.push((result, output_name(ir, result)));
+                    }
+                }
+                self.group_kernel(ir, &group, &outputs, op);
+                Ok(())
+            }
+            NestKind::Scan => {
+                let mut outputs = Vec::new();
+                for result in ir.results(op) {
+                    outputs.push(self.alloc(ir, result, op)?);
+                }
+                let name = self.kernel_name(ir, &[op]);
+                let operands = serial::scan(ir, &nest, &outputs, &self.buffers, &name, self.func, InsertPoint::Before(op))?;
+                self.launch(ir, &name, &operands, op);
+                Ok(())
+            }
+            NestKind::Scatter => self.scatter(ir, &nest),
+            NestKind::Sort => self.sort(ir, &nest),
+        }
+    }
+
+    /// Makes a view of a nest that is one; false if it is not.
+    fn view(&mut self, ir: &mut Ir, nest: &Nest) -> bool {
+        let buffers = &self.buffers;
+        let layout_of = |ir: &Ir, v: Value| buffers.get(&v).map(|&b| ir.value_type(b));
+        let Some(view) = layout::as_view(ir, nest, &layout_of) else { return false };
+        let result = ir.result(nest.op, 0);
+        let returned = ir.uses(result).any(|(user, _)| ir.is_op(user, "func.return"));
+        if returned {
+            if ir.attr_of(nest.op, "fresh").is_some() {
+                return false; // memory of its own, by the meaning of the op that it comes from
+            }
+            let wanted = strides_of(ir, ir.value_type(result));
+            let fits = wanted.is_some_and(|(strides, _)| {
+                layout::same_places(ir, &view.sizes, (&view.strides, view.offset), (&strides, view.offset))
+            });
+            if !fits {
+                return false;
+            }
+        }
+        let Some(&source) = self.buffers.get(&view.source) else { return false };
+        let (element, loc) = (ir.element_type(ir.value_type(result)), ir.op(nest.op).loc);
+        let ty = layout::memref(ir, element, &view.sizes, &view.strides, view.offset);
+        let buffer = if ir.value_type(source) == ty {
+            source
+        } else {
+            let v = ir.create_value("kernels.view", &[source], ty, &[], loc, InsertPoint::Before(nest.op));
+            ir.copy_value_name(result, v);
+            v
+        };
+        self.buffers.insert(result, buffer);
+        self.outcome.views += 1;
+        true
+    }
+
+    fn scatter(&mut self, ir: &mut Ir, nest: &Nest) -> Result<(), Diagnostic> {
+        let op = nest.op;
+        let base = ir.operand(op, 0);
+        let Some(&base_buffer) = self.buffers.get(&base) else { return Ok(()) };
+        let result = ir.result(op, 0);
+        let loc = ir.op(op).loc;
+        // A base that this op alone uses, in memory of its own, is written in place.
+        let own = self.fresh.contains(&base_buffer) && ir.has_one_use(base) && {
+            let wanted = layout::fresh_buffer_of(ir, ir.value_type(result));
+            wanted == Some(ir.value_type(base_buffer))
+        };
+        let out = if own {
+            self.buffers.insert(result, base_buffer);
+            base_buffer
+        } else {
+            let out = self.alloc(ir, result, op)?;
+            ir.create_op("kernels.copy", &[base_buffer, out], &[], &[], loc, InsertPoint::Before(op));
+            out
+        };
+        let name = self.kernel_name(ir, &[op]);
+        let operands = serial::scatter(ir, nest, out, &self.buffers, &name, self.func, InsertPoint::Before(op));
+        self.launch(ir, &name, &operands, op);
+        Ok(())
+    }
+
+    /// A sort: its keys are computed by a kernel, then an extern op sorts them.
+    fn sort(&mut self, ir: &mut Ir, nest: &Nest) -> Result<(), Diagnostic> {
+        let op = nest.op;
+        let loc = ir.op(op).loc;
+        let keys_ty = ir.value_type(ir.result(op, 0));
+        // The keys: the same body as a pointwise nest.
+        let name = ir.name("loops.pointwise");
+        let space = ir.attr_of(op, "space").expect("a sort has a space");
+        let space_name = ir.name("space");
+        let props = ir.make_dict([(space_name, space)]);
+        let spec = OpSpec::named(name).results(&[keys_ty]).props(props).regions(1).loc(loc);
+        let keys = ir.create(spec, InsertPoint::Before(op));
+        let (from, to) = (ir.regions_of(op)[0], ir.regions_of(keys)[0]);
+        ir.take_blocks(from, to);
+        let key = ir.result(keys, 0);
+        ir.copy_value_name(ir.result(op, 0), key);
+        let key_nest = Nest::of(ir, keys).expect("a pointwise nest was just made");
+        if !self.view(ir, &key_nest) {
+            let group = Grouping::single(ir, keys);
+            self.alloc(ir, key, keys)?;
+            let outputs = [(key, output_name(ir, key))];
+            self.group_kernel(ir, &group, &outputs, keys);
+        }
+        let mut operands = vec![self.buffers[&key]];
+        for result in ir.results(op) {
+            operands.push(self.alloc(ir, result, op)?);
+        }
+        let flag = |ir: &Ir, name: &str| ir.attr_of(op, name).is_some();
+        let dim = ir.attr_of(op, "dim").and_then(|a| ir.as_int(a)).unwrap_or(0);
+        let (descending, stable) = (flag(ir, "descending"), true);
+        let entries = [
+            (ir.name("dim"), ir.i64_attr(dim)),
+            (ir.name("descending"), ir.bool_attr(descending)),
+            (ir.name("stable"), ir.bool_attr(stable)),
+        ];
+        let dict = ir.make_dict(entries);
+        self.call(ir, "aten.sort.stable", &operands, 2, dict, op);
+        Ok(())
+    }
+
+    fn call(&mut self, ir: &mut Ir, callee: &str, operands: &[Value], outs: usize, properties: crate::ir::Dict, op: Op) {
+        let (callee, outs, loc) = (ir.string_attr(callee), ir.i64_attr(outs as i64), ir.op(op).loc);
+        let properties = ir.make_attr(AttrData::Dict(properties));
+        let props: [(&str, Attr); 3] = [("callee", callee), ("outs", outs), ("properties", properties)];
+        ir.create_op("kernels.extern", operands, &[], &props, loc, InsertPoint::Before(op));
+        self.outcome.externs += 1;
+    }
+
+    fn external(&mut self, ir: &mut Ir, op: Op, name: &str) -> Result<(), Diagnostic> {
+        if name == "aten.none" {
+            return Ok(());
+        }
+        let mut operands = Vec::new();
+        for v in ir.operand_list(op) {
+            operands.push(self.buffers.get(&v).copied().unwrap_or(v));
+        }
+        let mut outs = 0;
+        for result in ir.results(op) {
+            let ty = ir.value_type(result);
+            if !is_tensor(ir, ty) {
+                let text = format!("'{name}' returns what is no tensor, and has no kernel");
+                return Err(Diagnostic::error(ir.place(ir.op(op).loc), text));
+            }
+            operands.push(self.alloc(ir, result, op)?);
+            outs += 1;
+        }
+        let props = ir.op(op).props;
+        self.call(ir, name, &operands, outs, props, op);
+        Ok(())
+    }
+
+    fn constant(&mut self, ir: &mut Ir, op: Op) -> Result<(), Diagnostic> {
+        let result = ir.result(op, 0);
+        let ty = layout::fresh_buffer_of(ir, ir.value_type(result)).ok_or_else(|| unsized_tensor(ir, op, result))?;
+        let value = ir.attr_of(op, "value").expect("a verified aten.constant has a value");
+        let loc = ir.op(op).loc;
+        let buffer = ir.create_value("kernels.constant", &[], ty, &[("value", value)], loc, InsertPoint::Before(op));
+        ir.copy_value_name(result, buffer);
+        self.buffers.insert(result, buffer);
+        Ok(())
+    }
+
+    /// `aten.copy_ %dst, %src`: the epilogue that writes a mutated input.
+    fn copy_into(&mut self, ir: &mut Ir, op: Op) -> Result<(), Diagnostic> {
+        let (dst, src) = (ir.operand(op, 0), ir.operand(op, 1));
+        let (Some(&to), Some(&from)) = (self.buffers.get(&dst), self.buffers.get(&src)) else { return Ok(()) };
+        let (a, b) = (sizes_of(ir, ir.value_type(from)), sizes_of(ir, ir.value_type(to)));
+        let same = a == b && ir.element_type(ir.value_type(from)) == ir.element_type(ir.value_type(to));
+        if !same {
+            let text = "'aten.copy_' that converts or broadcasts has no kernel".to_string();
+            return Err(Diagnostic::error(ir.place(ir.op(op).loc), text).help("convert and expand its source before it"));
+        }
+        let loc = ir.op(op).loc;
+        ir.create_op("kernels.copy", &[from, to], &[], &[], loc, InsertPoint::Before(op));
+        for result in ir.results(op) {
+            self.buffers.insert(result, to);
+        }
+        Ok(())
+    }
+
+    fn returns(&mut self, ir: &mut Ir, op: Op) -> Result<(), Diagnostic> {
+        for (i, v) in ir.operand_list(op).into_iter().enumerate() {
+            if let Some(&buffer) = self.buffers.get(&v) {
+                ir.set_operand(op, i, buffer);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the loop level, and gives the function its new type.
+    fn finish(&mut self, ir: &mut Ir, body: crate::ir::Block, ops: &[Op]) {
+        for &op in ops.iter().rev() {
+            let name = ir.op_name(op);
+            let old = name.starts_with("loops.") || ((name.starts_with("aten.") || name.starts_with("prims.") || name.starts_with("higher_order.")) && name != "aten.none");
+            if old && ir.results(op).all(|r| ir.is_unused(r)) {
+                ir.erase(op);
+            }
+        }
+        for op in ir.block_op_list(body) {
+            if NestKind::of(ir, op).is_some() && ir.results(op).all(|r| ir.is_unused(r)) {
+                ir.erase(op); // the keys of a sort
+            }
+        }
+        let inputs: Vec<Type> = ir.block_args(body).iter().map(|&a| ir.value_type(a)).collect();
+        let results: Vec<Type> = match ir.last_op(body) {
+            Some(end) => ir.operands(end).map(|v| ir.value_type(v)).collect(),
+            None => Vec::new(),
+        };
+        let ty = ir.function_type(&inputs, &results);
+        let attr = ir.type_attr(ty);
+        ir.set_prop(self.func, "function_type", Some(attr));
+    }
+}
+
+fn output_name(ir: &Ir, value: Value) -> String {
+    ir.value_name(value).map_or_else(|| "out".to_string(), |n| n.replace('#', "_"))
+}
+
+/// The single group that the nests of a fusion make.
+fn whole_group(ir: &mut Ir, body: crate::ir::Block, op: Op) -> Result<Group, Diagnostic> {
+    let limits = Limits { members: usize::MAX, inputs: usize::MAX, distance: usize::MAX };
+    let grouping = Grouping::run(ir, body, limits);
+    let (groups, decisions) = (grouping.groups, grouping.decisions);
+    let place = ir.place(ir.op(op).loc);
+    match <[Group; 1]>::try_from(groups) {
+        Ok([group]) => Ok(group),
+        Err(_) => {
+            let mut d = Diagnostic::error(place, "the nests of this 'loops.fusion' do not fit one kernel");
+            for decision in decisions.iter().filter(|d| d.text.contains("not fused")) {
+                d = d.note(ir.place(decision.loc), decision.text.clone());
+            }
+            Err(d)
+        }
+    }
+}

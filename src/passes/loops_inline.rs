@@ -1,0 +1,291 @@
+//! `loops-inline`: puts the body of a pointwise nest where another nest loads its result.
+//!
+//! Before:
+//! ```mlir
+//! %a = loops.pointwise (%i) in [8] -> tensor<8xf32> {
+//!   %v = loops.load %x[%i] : f32
+//!   %w = math.exp %v : f32
+//!   loops.yield %w : f32
+//! }
+//! %b = loops.pointwise (%i) in [8] -> tensor<8xf32> {
+//!   %v = loops.load %a[%i] : f32
+//!   %w = arith.negf %v : f32
+//!   loops.yield %w : f32
+//! }
+//! ```
+//! After:
+//! ```mlir
+//! %b = loops.pointwise (%i) in [8] -> tensor<8xf32> {
+//!   %v = loops.load %x[%i] : f32
+//!   %w = math.exp %v : f32
+//!   %w_0 = arith.negf %w : f32
+//!   loops.yield %w_0 : f32
+//! }
+//! ```
+//! A view is such a nest too: inlining it turns a view of a view into one index expression.
+
+use crate::dialects::loops::{Access, Dims, Nest, NestKind, index_map};
+use crate::ir::edit::ValueMap;
+use crate::ir::{Block, InsertPoint, Ir, Op, Value};
+use crate::sched::{Decision, WhyNot, cost};
+use rinductor_index::{Atom, Expr};
+use rinductor_support::FxHashMap;
+
+/// Options of the pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// A nest that reads more tensors than this is not copied into several readers.
+    pub max_reads: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { max_reads: 4 }
+    }
+}
+
+/// What the pass did.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Loads that were replaced by a body.
+    pub inlined: u64,
+    /// Nests that nothing reads any more.
+    pub erased: u64,
+    /// Why the others stay.
+    pub decisions: Vec<Decision>,
+}
+
+/// Inlines in one block.
+pub fn inline_block(ir: &mut Ir, block: Block, options: Options) -> Outcome {
+    let mut outcome = Outcome::default();
+    for op in ir.block_op_list(block) {
+        if NestKind::of(ir, op) != Some(NestKind::Pointwise) {
+            continue;
+        }
+        let Some(nest) = Nest::of(ir, op) else { continue };
+        let uses = Uses::of(ir, &nest);
+        match pays(ir, &nest, &uses, options) {
+            Ok(()) => {
+                for &load in &uses.loads {
+                    inline_load(ir, &nest, load);
+                    outcome.inlined += 1;
+                }
+            }
+            Err(why) => {
+                let name = ir.value_name(ir.result(op, 0)).unwrap_or("a nest").to_string();
+                let loc = ir.op(op).loc;
+                outcome.decisions.push(Decision { op, loc, text: format!("%{name} is not inlined: {why}") });
+            }
+        }
+        if ir.results(op).all(|r| ir.is_unused(r)) {
+            ir.erase(op);
+            outcome.erased += 1;
+        }
+    }
+    outcome
+}
+
+/// Where the results of a nest are used.
+struct Uses {
+    /// Loads in other nests.
+    loads: Vec<Op>,
+    /// Different nests among the readers.
+    readers: Vec<Op>,
+    /// Different places read, over all readers: what is computed again if the nest is inlined.
+    places: usize,
+    /// Uses that need the tensor itself: extern ops, returns, bases of scatters.
+    others: usize,
+}
+
+impl Uses {
+    fn of(ir: &mut Ir, nest: &Nest) -> Uses {
+        let mut all: Vec<(Op, usize)> = ir.results(nest.op).flat_map(|r| ir.uses(r).collect::<Vec<_>>()).collect();
+        all.sort();
+        let mut uses = Uses { loads: Vec::new(), readers: Vec::new(), places: 0, others: 0 };
+        let mut places: Vec<(Op, Vec<Expr>, Option<Value>)> = Vec::new();
+        for (user, operand) in all {
+            let reader = if operand == 0 && ir.is_op(user, "loops.load") { ir.parent_op(user) } else { None };
+            let Some(reader_nest) = reader.and_then(|r| Nest::of(ir, r)) else {
+                uses.others += 1;
+                continue;
+            };
+            uses.loads.push(user);
+            if !uses.readers.contains(&reader_nest.op) {
+                uses.readers.push(reader_nest.op);
+            }
+            let access = Access::of(ir, user, 1);
+            let exprs = access.in_dims(ir, &mut Dims::of_block(ir, reader_nest.body));
+            let place = (reader_nest.op, exprs, access.guard);
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        uses.places = places.len();
+        uses
+    }
+}
+
+/// Whether a nest only reads one tensor at other indices: a view.
+fn is_view(ir: &Ir, nest: &Nest) -> bool {
+    nest.kind == NestKind::Pointwise
+        && ir.block_ops(nest.body).all(|o| ir.is_op(o, "loops.load") || ir.is_op(o, "loops.yield"))
+}
+
+/// Whether inlining a nest into all its readers is worth it.
+fn pays(ir: &mut Ir, nest: &Nest, uses: &Uses, options: Options) -> Result<(), WhyNot> {
+    let work = cost::body_cost(ir, nest.body);
+    let reads = nest.loads(ir).len() as u32;
+    if work <= 1 && reads <= 1 {
+        return Ok(()); // a view, a cast, a constant: reading it costs more than making it
+    }
+    if uses.others > 0 {
+        return Err(WhyNot::new("its tensor is wanted as a whole, by an extern op or the caller"));
+    }
+    if uses.loads.is_empty() {
+        return Ok(());
+    }
+    let own = cost::points(ir, &nest.space).max(1);
+    let mut readers_points = 0u64;
+    for &reader in &uses.readers {
+        let Some(reader_nest) = Nest::of(ir, reader) else { continue };
+        if is_view(ir, &reader_nest) && reader_needs_memory(ir, reader) {
+            return Err(WhyNot::new("a reader is a view of it, which is free while its tensor exists"));
+        }
+        let places = uses.places.div_ceil(uses.readers.len()) as u64;
+        readers_points = readers_points.saturating_add(cost::nest_points(ir, &reader_nest).saturating_mul(places));
+    }
+    let again = readers_points.div_ceil(own);
+    if uses.readers.len() > 1 && reads > options.max_reads {
+        return Err(WhyNot::new(format!("{} nests read it, and it reads {reads} tensors", uses.readers.len())));
+    }
+    if again > 1 && u64::from(work).saturating_mul(again - 1) > 6 {
+        return Err(WhyNot::new(format!("it would be computed {again} times, at a cost of {work} a point")));
+    }
+    if uses.readers.len() > 1 && reads > 1 {
+        return Err(WhyNot::new(format!(
+            "{} nests read it: each would read {reads} tensors in its place",
+            uses.readers.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Whether the result of a view is wanted as a tensor: by something that is not a load.
+fn reader_needs_memory(ir: &Ir, op: Op) -> bool {
+    ir.results(op).any(|r| ir.uses(r).any(|(user, operand)| operand != 0 || !ir.is_op(user, "loops.load")))
+}
+
+/// Replaces one load of a pointwise nest's result by a copy of its body.
+pub fn inline_load(ir: &mut Ir, producer: &Nest, load: Op) {
+    let access = Access::of(ir, load, 1);
+    let Some(result) = ir.results(producer.op).position(|r| r == access.tensor()) else { return };
+    let Some(consumer_body) = ir.parent_block(load) else { return };
+    let mut dims = Dims::of_block(ir, consumer_body);
+    let at_exprs = access.in_dims(ir, &mut dims);
+    let sizes = ir.parent_op(load).and_then(|op| Nest::of(ir, op)).map(|n| n.sizes()).unwrap_or_default();
+    let mut copy = Copy { at: InsertPoint::Before(load), guard: access.guard, dims, sizes, map: ValueMap::default(), place: FxHashMap::default() };
+    for (k, &arg) in ir.block_args(producer.body).to_vec().iter().enumerate() {
+        copy.place.insert(arg, at_exprs[k]);
+    }
+    let terminator = producer.terminator(ir);
+    for op in ir.block_op_list(producer.body) {
+        if op != terminator {
+            copy.op(ir, op);
+        }
+    }
+    let yielded = ir.operand(terminator, result);
+    let mut value = copy.map.get(&yielded).copied().unwrap_or(yielded);
+    if let Some(guard) = access.guard
+        && !zero_when_unguarded(ir, value, guard)
+    {
+        let ty = ir.value_type(value);
+        let loc = ir.op(load).loc;
+        let zero = super::util::zero_constant(ir, ty, loc, copy.at);
+        value = ir.create_value("arith.select", &[guard, value, zero], ty, &[], loc, copy.at);
+    }
+    ir.replace_op(load, &[value]);
+}
+
+/// Whether a value is a load under this very guard, and so zero where the guard is false.
+fn zero_when_unguarded(ir: &Ir, value: Value, guard: Value) -> bool {
+    ir.def_op(value).is_some_and(|op| ir.is_op(op, "loops.load") && Access::of(ir, op, 1).guard == Some(guard))
+}
+
+/// A copy of a body at another place of the iteration space.
+struct Copy {
+    at: InsertPoint,
+    guard: Option<Value>,
+    dims: Dims,
+    sizes: Vec<Expr>,
+    map: ValueMap,
+    /// Where the block arguments of the copied body are.
+    place: FxHashMap<Value, Expr>,
+}
+
+impl Copy {
+    fn op(&mut self, ir: &mut Ir, op: Op) {
+        match ir.op_name(op) {
+            "loops.load" => self.access(ir, op, 1, true),
+            "loops.index" => self.access(ir, op, 0, false),
+            "loops.position" => self.position(ir, op),
+            _ => {
+                ir.clone_op(op, &mut self.map, self.at);
+            }
+        }
+    }
+
+    fn access(&mut self, ir: &mut Ir, op: Op, leading: usize, guarded: bool) {
+        let access = Access::of(ir, op, leading);
+        let mut with = Vec::new();
+        for (k, v) in access.index.iter().enumerate() {
+            let place = match self.place.get(v) {
+                Some(&e) => e,
+                None => {
+                    let value = self.map.get(v).copied().unwrap_or(*v);
+                    let n = self.dims.number(value);
+                    ir.exprs.dim(n)
+                }
+            };
+            with.push((Atom::Dim(k as u32), place));
+        }
+        let exprs: Vec<Expr> = access
+            .exprs
+            .iter()
+            .map(|&e| {
+                let e = ir.exprs.subst(e, &with);
+                super::util::simplify_in(ir, e, &self.sizes)
+            })
+            .collect();
+        let (map, index) = index_map(ir, &self.dims, &exprs);
+        let guard = if guarded { self.guards(ir, op, access.guard) } else { None };
+        let leading = access.leading.iter().map(|v| self.map.get(v).copied().unwrap_or(*v));
+        let operands: Vec<Value> = leading.chain(index).chain(guard).collect();
+        let (name, loc) = (ir.op_name(op).to_string(), ir.op(op).loc);
+        let old = ir.result(op, 0);
+        let new = ir.create_value(&name, &operands, ir.value_type(old), &[("map", map)], loc, self.at);
+        ir.copy_value_name(old, new);
+        self.map.insert(old, new);
+    }
+
+    fn position(&mut self, ir: &mut Ir, op: Op) {
+        let v = ir.operand(op, 0);
+        let v = self.map.get(&v).copied().unwrap_or(v);
+        let own = (ir.num_operands(op) > 1).then(|| ir.operand(op, 1));
+        let guard = self.guards(ir, op, own);
+        let operands: Vec<Value> = std::iter::once(v).chain(guard).collect();
+        let copied = ir.clone_op(op, &mut self.map, self.at);
+        ir.set_operands(copied, &operands);
+    }
+
+    /// The guard of the load that is replaced and the copied op's own, both.
+    fn guards(&mut self, ir: &mut Ir, op: Op, own: Option<Value>) -> Option<Value> {
+        let own = own.map(|g| self.map.get(&g).copied().unwrap_or(g));
+        match (self.guard, own) {
+            (Some(a), Some(b)) if a != b => {
+                let (ty, loc) = (ir.value_type(a), ir.op(op).loc);
+                Some(ir.create_value("arith.andi", &[a, b], ty, &[], loc, self.at))
+            }
+            (a, b) => a.or(b),
+        }
+    }
+}

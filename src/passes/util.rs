@@ -1,0 +1,36 @@
+//! What several passes need: constants, and simplification of index expressions inside a nest.
+
+use crate::ir::{AttrData, InsertPoint, Ir, Loc, Type, TypeData, Value};
+use rinductor_index::Expr;
+
+/// `arith.constant 0` of a scalar or vector type.
+pub fn zero_constant(ir: &mut Ir, ty: Type, loc: Loc, at: InsertPoint) -> Value {
+    let element = ir.element_type(ty);
+    let scalar = match ir.ty(element) {
+        TypeData::Float(_) => ir.make_attr(AttrData::Float { bits: 0, ty: element }),
+        TypeData::Integer { width: 1, .. } => ir.bool_attr(false),
+        _ => ir.int_attr(0, element),
+    };
+    constant(ir, scalar, ty, loc, at)
+}
+
+/// `arith.constant` of a scalar attribute, as a splat when `ty` is a vector.
+pub fn constant(ir: &mut Ir, scalar: crate::ir::Attr, ty: Type, loc: Loc, at: InsertPoint) -> Value {
+    let value = if matches!(ir.ty(ty), TypeData::Vector { .. }) { splat(ir, scalar, ty) } else { scalar };
+    ir.create_value("arith.constant", &[], ty, &[("value", value)], loc, at)
+}
+
+/// `dense<scalar> : vector type`.
+pub fn splat(ir: &mut Ir, scalar: crate::ir::Attr, ty: Type) -> crate::ir::Attr {
+    let text = crate::text::element_text(ir, scalar);
+    ir.make_attr(AttrData::Dense { text: text.into(), ty })
+}
+
+/// An expression simplified with what is known of the dimensions of a nest: dimension `k` lies in `[0, sizes[k])`.
+pub fn simplify_in(ir: &mut Ir, e: Expr, sizes: &[Expr]) -> Expr {
+    let mut ranges = rinductor_index::Ranges::of_sizes(1);
+    for (k, &size) in sizes.iter().enumerate() {
+        ranges.set_extent(k as u32, size);
+    }
+    ir.exprs.simplify(e, &ranges)
+}
