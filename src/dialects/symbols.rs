@@ -1,0 +1,88 @@
+//! Symbolic integers: which expression over symbols an `index` value is.
+
+use super::loops;
+use crate::ir::{Def, Ir, Op, Value};
+use rinductor_index::Expr;
+
+/// The expression that an argument of a function binds (`aten.symbol = "s0"`, or an expression such as `"2*s0"`).
+pub fn argument_symbol(ir: &mut Ir, func: Op, index: usize) -> Option<Expr> {
+    let text = argument_attr(ir, func, index, "aten.symbol").and_then(|a| ir.as_str(a))?.to_string();
+    ir.exprs.parse(&text).ok()
+}
+
+/// An attribute of an argument of a function (`arg_attrs`).
+pub fn argument_attr(ir: &Ir, func: Op, index: usize, name: &str) -> Option<crate::ir::Attr> {
+    let list = ir.attr_of(func, "arg_attrs")?;
+    let crate::ir::AttrData::Array(items) = ir.attr(list) else { return None };
+    let crate::ir::AttrData::Dict(dict) = ir.attr(*items.get(index)?) else { return None };
+    ir.dict_get(*dict, name)
+}
+
+/// The expression that an `index` (or integer) value is, where it is made of symbols, sizes and constants; None where data or an op of
+/// another kind decides it.
+pub fn expr_of(ir: &mut Ir, value: Value) -> Option<Expr> {
+    // Chains of sums are as deep as a graph is long only in odd inputs; those are refused rather than followed.
+    expr_within(ir, value, 200)
+}
+
+fn expr_within(ir: &mut Ir, value: Value, depth: usize) -> Option<Expr> {
+    let depth = depth.checked_sub(1)?;
+    let op = match ir.def(value) {
+        Def::Result(op, _) => op,
+        Def::Arg(block, k) => {
+            let func = ir.block_region(block).and_then(|r| ir.region_op(r))?;
+            return argument_symbol(ir, func, k as usize);
+        }
+    };
+    let operand = |ir: &mut Ir, i: usize| -> Option<Expr> {
+        if i >= ir.num_operands(op) {
+            return None;
+        }
+        let v = ir.operand(op, i);
+        expr_within(ir, v, depth)
+    };
+    match ir.op_name(op) {
+        "arith.constant" => {
+            let v = ir.attr_of(op, "value").and_then(|a| ir.as_int(a))?;
+            Some(ir.exprs.int(v))
+        }
+        "arith.addi" | "arith.subi" | "arith.muli" | "arith.floordivsi" | "sym.mod" | "sym.sub" | "sym.add" | "sym.mul"
+        | "sym.floordiv" | "arith.maxsi" | "arith.minsi" => {
+            let (a, b) = (operand(ir, 0)?, operand(ir, 1)?);
+            Some(match ir.op_name(op) {
+                "arith.addi" | "sym.add" => ir.exprs.add(a, b),
+                "arith.subi" | "sym.sub" => ir.exprs.sub(a, b),
+                "arith.muli" | "sym.mul" => ir.exprs.mul(a, b),
+                "sym.mod" => ir.exprs.modulo(a, b),
+                "arith.maxsi" => ir.exprs.max(&[a, b]),
+                "arith.minsi" => ir.exprs.min(&[a, b]),
+                _ => ir.exprs.floordiv(a, b),
+            })
+        }
+        "loops.size" => loops::map_exprs(ir, op, "map").first().copied(),
+        "aten.sym_size.int" => {
+            let ty = ir.value_type(ir.operand(op, 0));
+            let sizes = loops::sizes_of(ir, ty)?;
+            let dim = ir.attr_of(op, "dim").and_then(|a| ir.as_int(a))?;
+            let dim = if dim < 0 { dim + sizes.len() as i64 } else { dim };
+            sizes.get(usize::try_from(dim).ok()?).copied()
+        }
+        "aten.sym_stride.int" => {
+            let ty = ir.value_type(ir.operand(op, 0));
+            let (strides, _) = loops::strides_of(ir, ty)?;
+            let dim = ir.attr_of(op, "dim").and_then(|a| ir.as_int(a))?;
+            let dim = if dim < 0 { dim + strides.len() as i64 } else { dim };
+            strides.get(usize::try_from(dim).ok()?).copied()
+        }
+        "aten.sym_numel" => {
+            let ty = ir.value_type(ir.operand(op, 0));
+            let sizes = loops::sizes_of(ir, ty)?;
+            Some(ir.exprs.product(&sizes))
+        }
+        "aten.sym_storage_offset" => {
+            let ty = ir.value_type(ir.operand(op, 0));
+            loops::strides_of(ir, ty).map(|(_, offset)| offset)
+        }
+        _ => None,
+    }
+}
