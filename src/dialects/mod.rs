@@ -81,3 +81,23 @@ pub fn attr_scalar(ir: &Ir, attr: Attr) -> Option<Scalar> {
         _ => None,
     }
 }
+
+/// The predicates of `arith.cmpf`, by MLIR's numbers.
+const FLOAT_PREDICATES: [&str; 16] =
+    ["false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true"];
+/// The predicates of `arith.cmpi`, by MLIR's numbers.
+const INT_PREDICATES: [&str; 10] = ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"];
+
+fn predicates(op: &str) -> &'static [&'static str] {
+    if op == "arith.cmpf" { &FLOAT_PREDICATES } else { &INT_PREDICATES }
+}
+
+/// The number by which MLIR writes a predicate of `arith.cmpf` or `arith.cmpi`.
+pub fn predicate_number(op: &str, predicate: &str) -> Option<i64> {
+    predicates(op).iter().position(|&p| p == predicate).map(|k| k as i64)
+}
+
+/// The predicate that a number stands for.
+pub fn predicate_name(op: &str, number: i64) -> Option<&'static str> {
+    predicates(op).get(usize::try_from(number).ok()?).copied()
+}

@@ -20,6 +20,10 @@ pub struct OpTraits {
 pub trait OpInfos {
     /// The facts about an op of this name; None for an op that is not known, about which nothing may be assumed.
     fn traits(&self, name: &str) -> Option<OpTraits>;
+    /// The definition of an op in a dialect file; None for an op that is not known.
+    fn def(&self, _name: &str) -> Option<&rinductor_defs::OpDef> {
+        None
+    }
 }
 
 /// Nothing is known of any op.

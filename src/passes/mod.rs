@@ -7,7 +7,12 @@ use crate::pass::AnyPass;
 
 pub mod cse;
 pub mod dce;
+pub mod form_kernels;
+pub mod loops_fuse;
+pub mod loops_inline;
+pub mod lower_aten_to_loops;
 pub mod symbol_dce;
+pub mod util;
 
 /// All passes, by name.
 pub static TABLE: &[&dyn AnyPass] = &[&cse::PASS, &dce::PASS, &symbol_dce::PASS];

@@ -22,7 +22,13 @@ pub fn constant(ir: &mut Ir, scalar: crate::ir::Attr, ty: Type, loc: Loc, at: In
 
 /// `dense<scalar> : vector type`.
 pub fn splat(ir: &mut Ir, scalar: crate::ir::Attr, ty: Type) -> crate::ir::Attr {
-    let text = crate::text::element_text(ir, scalar);
+    let bits = match ir.attr(scalar) {
+        AttrData::Bool(b) => i64::from(*b),
+        AttrData::Integer { value, .. } => *value,
+        AttrData::Float { bits, .. } => *bits as i64,
+        _ => 0,
+    };
+    let text = crate::text::dense::text(ir, &[bits], ty);
     ir.make_attr(AttrData::Dense { text: text.into(), ty })
 }
 

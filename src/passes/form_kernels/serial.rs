@@ -6,6 +6,7 @@ use crate::dialects::loops::{Access, Dims, Nest, index_map};
 use crate::ir::{Attr, InsertPoint, Ir, Loc, Op, OpSpec, Type, TypeData, Value};
 use crate::support::Diagnostic;
 use rinductor_index::{Atom, Expr};
+use rinductor_scalar::{DType, Scalar};
 use rinductor_support::FxHashMap;
 
 /// A kernel whose axes are the dimensions of a nest, the reduced ones innermost; and the axis expression of each dimension.
@@ -127,11 +128,12 @@ fn unsupported(ir: &Ir, nest: &Nest, combiner: &str) -> Diagnostic {
 fn identity(ir: &mut Ir, combiner: &str, element: Type) -> Option<Attr> {
     let dtype = crate::dialects::dtype_of(ir, element)?;
     let value = match combiner {
-        "add" | "or" | "xor" => rinductor_scalar::Scalar::zero(dtype),
-        "mul" => rinductor_scalar::Scalar::one(dtype),
-        "and" => rinductor_scalar::Scalar::all_ones(dtype),
-        "maximum" | "argmax" => rinductor_scalar::Scalar::lowest(dtype),
-        "minimum" | "argmin" => rinductor_scalar::Scalar::highest(dtype),
+        "add" | "or" | "xor" => Scalar::zero(dtype),
+        "mul" => Scalar::one(dtype),
+        "and" if dtype == DType::I1 => Scalar::bool(true),
+        "and" => Scalar::from_i64(dtype, -1),
+        "maximum" | "argmax" => Scalar::lowest(dtype)?,
+        "minimum" | "argmin" => Scalar::highest(dtype)?,
         _ => return None,
     };
     crate::dialects::scalar_attr(ir, value)
