@@ -1,4 +1,4 @@
-//! `loops-fuse`: puts nests that become one kernel into one `loops.fusion`.
+//! Puts nests that become one kernel into one `loops.fusion`.
 //!
 //! Before:
 //! ```mlir
@@ -32,9 +32,44 @@
 //! Which nests belong together is decided in `sched::group`.
 
 use crate::ir::{Block, InsertPoint, Ir, Op, OpSpec, Value};
+use crate::pass::{Changed, Level, Pass, PassContext};
+use crate::pass_options;
 use crate::sched::Decision;
 use crate::sched::group::{Group, Grouping, Limits};
+use crate::support::{Diagnostic, Severity};
 use rinductor_support::FxHashMap;
+
+pass_options! {
+    pub struct Options {
+        /// The most nests of one kernel.
+        max_members: usize = 64,
+        /// The most tensors that one kernel reads.
+        max_inputs: usize = 48,
+    }
+}
+
+/// The pass.
+pub static PASS: Pass<Options> = Pass {
+    name: "loops-fuse",
+    source: include_str!("loops_fuse.rs"),
+    on: Some("func.func"),
+    needs: &[Level::Loop],
+    leaves: &[Level::Loop],
+    statistics: &[("groups", "fusions made"), ("fused", "nests in them")],
+    run,
+};
+
+fn run(ir: &mut Ir, root: Op, options: &Options, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
+    let Some(block) = ir.body(root) else { return Ok(Changed::No) };
+    let limits = Limits { members: options.max_members, inputs: options.max_inputs, ..Limits::default() };
+    let outcome = fuse_block(ir, block, limits);
+    cx.count("groups", outcome.groups);
+    cx.count("fused", outcome.fused);
+    for d in outcome.decisions.into_iter().filter(|_| cx.wants_remarks()).collect::<Vec<_>>() {
+        cx.emit(Diagnostic::new(Severity::Remark, ir.place(d.loc), d.text));
+    }
+    Ok((outcome.groups > 0).into())
+}
 
 /// What the pass did.
 #[derive(Clone, Debug, Default)]

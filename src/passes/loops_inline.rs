@@ -1,4 +1,4 @@
-//! `loops-inline`: puts the body of a pointwise nest where another nest loads its result.
+//! Puts the body of a pointwise nest where another nest loads its result.
 //!
 //! Before:
 //! ```mlir
@@ -27,21 +27,40 @@
 use crate::dialects::loops::{Access, Dims, Nest, NestKind, index_map};
 use crate::ir::edit::ValueMap;
 use crate::ir::{Block, InsertPoint, Ir, Op, Value};
+use crate::pass::{Changed, Level, Pass, PassContext};
+use crate::pass_options;
 use crate::sched::{Decision, WhyNot, cost};
+use crate::support::{Diagnostic, Severity};
 use rinductor_index::{Atom, Expr};
 use rinductor_support::FxHashMap;
 
-/// Options of the pass.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// A nest that reads more tensors than this is not copied into several readers.
-    pub max_reads: u32,
+pass_options! {
+    pub struct Options {
+        /// A nest that reads more tensors than this is not copied into several readers.
+        max_reads: u32 = 4,
+    }
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self { max_reads: 4 }
+/// The pass.
+pub static PASS: Pass<Options> = Pass {
+    name: "loops-inline",
+    source: include_str!("loops_inline.rs"),
+    on: Some("func.func"),
+    needs: &[Level::Loop],
+    leaves: &[Level::Loop],
+    statistics: &[("inlined", "loads that were replaced by a body"), ("erased", "nests that nothing reads any more")],
+    run,
+};
+
+fn run(ir: &mut Ir, root: Op, options: &Options, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
+    let Some(block) = ir.body(root) else { return Ok(Changed::No) };
+    let outcome = inline_block(ir, block, options);
+    cx.count("inlined", outcome.inlined);
+    cx.count("erased", outcome.erased);
+    for d in outcome.decisions.into_iter().filter(|_| cx.wants_remarks()).collect::<Vec<_>>() {
+        cx.emit(Diagnostic::new(Severity::Remark, ir.place(d.loc), d.text));
     }
+    Ok((outcome.inlined + outcome.erased > 0).into())
 }
 
 /// What the pass did.
@@ -56,7 +75,7 @@ pub struct Outcome {
 }
 
 /// Inlines in one block.
-pub fn inline_block(ir: &mut Ir, block: Block, options: Options) -> Outcome {
+pub fn inline_block(ir: &mut Ir, block: Block, options: &Options) -> Outcome {
     let mut outcome = Outcome::default();
     for op in ir.block_op_list(block) {
         if NestKind::of(ir, op) != Some(NestKind::Pointwise) {
@@ -132,7 +151,7 @@ fn is_view(ir: &Ir, nest: &Nest) -> bool {
 }
 
 /// Whether inlining a nest into all its readers is worth it.
-fn pays(ir: &mut Ir, nest: &Nest, uses: &Uses, options: Options) -> Result<(), WhyNot> {
+fn pays(ir: &mut Ir, nest: &Nest, uses: &Uses, options: &Options) -> Result<(), WhyNot> {
     let work = cost::body_cost(ir, nest.body);
     let reads = nest.loads(ir).len() as u32;
     if work <= 1 && reads <= 1 {

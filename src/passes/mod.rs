@@ -8,14 +8,26 @@ use crate::pass::AnyPass;
 pub mod cse;
 pub mod dce;
 pub mod form_kernels;
+pub mod kernels_tile;
 pub mod loops_fuse;
 pub mod loops_inline;
 pub mod lower_aten_to_loops;
+pub mod plan_memory;
 pub mod symbol_dce;
 pub mod util;
 
 /// All passes, by name.
-pub static TABLE: &[&dyn AnyPass] = &[&cse::PASS, &dce::PASS, &symbol_dce::PASS];
+pub static TABLE: &[&dyn AnyPass] = &[
+    &cse::PASS,
+    &dce::PASS,
+    &form_kernels::PASS,
+    &kernels_tile::PASS,
+    &loops_fuse::PASS,
+    &loops_inline::PASS,
+    &lower_aten_to_loops::PASS,
+    &plan_memory::PASS,
+    &symbol_dce::PASS,
+];
 
 /// The pass of a name.
 pub fn find(name: &str) -> Option<&'static dyn AnyPass> {

@@ -2,7 +2,9 @@
 
 pub mod cost;
 pub mod group;
+pub mod memory;
 pub mod nest;
+pub mod tile;
 
 /// Why something is not done: a sentence with the facts in it.
 #[derive(Clone, PartialEq, Eq, Debug)]

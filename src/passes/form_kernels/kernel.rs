@@ -1,9 +1,10 @@
 //! Building one `kernels.func`: parameters, axes, and the translation of scalar bodies into tiles (of one point: `kernels-tile` widens them).
 
 use super::layout::{linear_offset, memref};
+use crate::dialects::kernels;
 use crate::dialects::loops::{Access, Dims, create_load, index_map, strides_of};
 use crate::ir::edit::ValueMap;
-use crate::ir::{Attr, AttrData, Block, InsertPoint, Ir, Loc, Op, OpSpec, Type, TypeData, Value};
+use crate::ir::{Attr, Block, InsertPoint, Ir, Loc, Op, OpSpec, Type, TypeData, Value};
 use rinductor_index::{Atom, Expr};
 use rinductor_support::FxHashMap;
 
@@ -276,27 +277,17 @@ impl Kernel {
 
     /// Completes the kernel: its name, axes and terminator. Returns the host's launch operands, made as views before `at`.
     pub fn finish(self, ir: &mut Ir, name: &str, at: InsertPoint, loc: Loc) -> Vec<Value> {
-        let axes: Vec<Attr> = self
+        let axes: Vec<_> = self
             .axes
             .iter()
-            .map(|a| {
-                let extent = ir.index_map_attr(0, &[a.extent]);
-                let entries = [
-                    (ir.name("name"), ir.string_attr(&a.name)),
-                    (ir.name("extent"), extent),
-                    (ir.name("tile"), ir.i64_attr(1)),
-                    (ir.name("kind"), ir.string_attr(if a.reduced { "reduce" } else { "parallel" })),
-                ];
-                let dict = ir.make_dict(entries);
-                ir.make_attr(AttrData::Dict(dict))
-            })
+            .map(|a| kernels::Axis { name: a.name.clone(), extent: a.extent, tile: 1, reduced: a.reduced })
             .collect();
+        kernels::set_axes(ir, self.func, &axes);
         let types: Vec<Type> = self.params.iter().map(|p| p.ty).collect();
         let function = ir.function_type(&types, &[]);
-        let (sym, ty, axes) = (ir.string_attr(name), ir.type_attr(function), ir.array_attr(&axes));
+        let (sym, ty) = (ir.string_attr(name), ir.type_attr(function));
         ir.set_prop(self.func, "sym_name", Some(sym));
         ir.set_prop(self.func, "function_type", Some(ty));
-        ir.set_prop(self.func, "axes", Some(axes));
         ir.create_op("kernels.return", &[], &[], &[], loc, InsertPoint::End(self.block));
         self.params
             .into_iter()

@@ -1,0 +1,111 @@
+//! Typed views of the `kernels` dialect: axes of a kernel, and which axes an access walks.
+
+use super::loops::{Access, strides_of};
+use crate::ir::{AttrData, Def, Ir, Op, Value};
+use rinductor_index::{Atom, Expr};
+
+/// One axis of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Axis {
+    /// Its name.
+    pub name: String,
+    /// How many points it has, over symbols.
+    pub extent: Expr,
+    /// How many of them one step takes.
+    pub tile: i64,
+    /// Whether loops of the body walk it; else it is parallel.
+    pub reduced: bool,
+}
+
+/// The axes of a `kernels.func`; None if the property is malformed (the verifier says how).
+pub fn axes_of(ir: &Ir, func: Op) -> Option<Vec<Axis>> {
+    let AttrData::Array(items) = ir.attr(ir.attr_of(func, "axes")?) else { return None };
+    items
+        .iter()
+        .map(|&item| {
+            let AttrData::Dict(d) = *ir.attr(item) else { return None };
+            let AttrData::IndexMap { exprs, .. } = ir.attr(ir.dict_get(d, "extent")?) else { return None };
+            Some(Axis {
+                name: ir.as_str(ir.dict_get(d, "name")?)?.to_string(),
+                extent: *exprs.first()?,
+                tile: ir.as_int(ir.dict_get(d, "tile")?)?,
+                reduced: match ir.as_str(ir.dict_get(d, "kind")?)? {
+                    "parallel" => false,
+                    "reduce" => true,
+                    _ => return None,
+                },
+            })
+        })
+        .collect()
+}
+
+/// Writes the axes of a `kernels.func`.
+pub fn set_axes(ir: &mut Ir, func: Op, axes: &[Axis]) {
+    let mut items = Vec::new();
+    for a in axes {
+        let entries = [
+            (ir.name("name"), ir.string_attr(&a.name)),
+            (ir.name("extent"), ir.index_map_attr(0, &[a.extent])),
+            (ir.name("tile"), ir.i64_attr(a.tile)),
+            (ir.name("kind"), ir.string_attr(if a.reduced { "reduce" } else { "parallel" })),
+        ];
+        let dict = ir.make_dict(entries);
+        items.push(ir.make_attr(AttrData::Dict(dict)));
+    }
+    let axes = ir.array_attr(&items);
+    ir.set_prop(func, "axes", Some(axes));
+}
+
+/// The axis whose position a value is (`kernels.axis`).
+pub fn axis_of(ir: &Ir, axes: &[Axis], value: Value) -> Option<usize> {
+    let Def::Result(op, _) = ir.def(value) else { return None };
+    if !ir.is_op(op, "kernels.axis") {
+        return None;
+    }
+    let name = ir.attr_of(op, "axis").and_then(|a| ir.as_str(a))?;
+    axes.iter().position(|a| a.name == name)
+}
+
+/// The index of the first index operand of an access op; None for an op that has no addresses.
+pub fn address_operands(name: &str) -> Option<usize> {
+    match name {
+        "kernels.load" => Some(1),
+        "kernels.store" | "kernels.atomic" => Some(2),
+        _ => None,
+    }
+}
+
+/// The step in elements of an access along one axis: None where it is not linear in the axis, or where the place is read from data that varies along it.
+pub fn step_along(ir: &mut Ir, axes: &[Axis], op: Op, axis: usize, varies: &dyn Fn(Value) -> bool) -> Option<Expr> {
+    let leading = address_operands(ir.op_name(op))?;
+    let access = Access::of(ir, op, leading);
+    let buffer = *access.leading.last()?;
+    let (strides, offset) = strides_of(ir, ir.value_type(buffer))?;
+    let mut with = Vec::new();
+    for (k, &v) in access.index.iter().enumerate() {
+        let e = match axis_of(ir, axes, v) {
+            Some(a) => ir.exprs.dim(a as u32),
+            None if varies(v) => return None,
+            None => ir.exprs.dim((axes.len() + k) as u32),
+        };
+        with.push((Atom::Dim(k as u32), e));
+    }
+    let mut sum = offset;
+    for (&e, &stride) in access.exprs.iter().zip(&strides) {
+        let e = ir.exprs.subst(e, &with);
+        let term = ir.exprs.mul(e, stride);
+        sum = ir.exprs.add(sum, term);
+    }
+    let sum = ir.exprs.expand(sum);
+    let (step, _) = ir.exprs.linear_in(sum, Atom::Dim(axis as u32))?;
+    Some(step)
+}
+
+/// The names of the axes that a `kernels.reduce` or `kernels.for` walks.
+pub fn walked_axes(ir: &Ir, op: Op) -> Vec<String> {
+    match ir.attr_of(op, "over").map(|a| ir.attr(a)) {
+        Some(AttrData::Array(items)) => items.iter().filter_map(|&a| ir.as_str(a).map(str::to_string)).collect(),
+        _ => Vec::new(),
+    }
+}
+

@@ -1,0 +1,197 @@
+//! Gives one axis of each kernel a tile: the body then works on vectors along it.
+//!
+//! Before:
+//! ```mlir
+//! kernels.func @k(%x: memref<100xf32>, %y: memref<100xf32>) axes {x = 100 tile 1 parallel} {
+//!   %xi = kernels.axis x : vector<1xindex>
+//!   %v = kernels.load %x[%xi] : vector<1xf32>
+//!   %w = arith.addf %v, %v : vector<1xf32>
+//!   kernels.store %w, %y[%xi] : vector<1xf32>
+//! }
+//! ```
+//! After:
+//! ```mlir
+//! kernels.func @k(%x: memref<100xf32>, %y: memref<100xf32>) axes {x = 100 tile 8 parallel} {
+//!   %xi = kernels.axis x : vector<8xindex>
+//!   %v = kernels.load %x[%xi] : vector<8xf32>
+//!   %w = arith.addf %v, %v : vector<8xf32>
+//!   kernels.store %w, %y[%xi] : vector<8xf32>
+//! }
+//! ```
+//! Which axis and how many points is decided in `sched::tile`.
+
+use crate::dialects::kernels::{self, Axis};
+use crate::ir::{AttrData, InsertPoint, Ir, Op, Type, TypeData, Value};
+use crate::pass::{Changed, Level, Pass, PassContext};
+use crate::pass_options;
+use crate::sched::tile;
+use crate::support::Diagnostic;
+use rinductor_support::{FxHashMap, FxHashSet};
+
+pass_options! {
+    pub struct Options {
+        /// Width of a vector register in bytes; 0 for that of this machine.
+        vector_bytes: i64 = 0,
+    }
+}
+
+/// The pass.
+pub static PASS: Pass<Options> = Pass {
+    name: "kernels-tile",
+    source: include_str!("kernels_tile.rs"),
+    on: Some("kernels.func"),
+    needs: &[Level::Kernel],
+    leaves: &[Level::Kernel],
+    statistics: &[("tiled", "kernels that got a tile")],
+    run,
+};
+
+fn run(ir: &mut Ir, func: Op, options: &Options, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
+    let Some(mut axes) = kernels::axes_of(ir, func) else { return Ok(Changed::No) };
+    if axes.iter().any(|a| a.tile != 1) {
+        return Ok(Changed::No); // tiled by hand or before
+    }
+    let bytes = if options.vector_bytes > 0 { options.vector_bytes } else { host_vector_bytes() };
+    let Some(choice) = tile::choose(ir, func, &axes, bytes) else { return Ok(Changed::No) };
+    cx.remark(ir, func, format!("tile {} on {}", choice.tile, choice.why));
+    let mut axis = choice.axis;
+    if !axes[axis].reduced {
+        // The tiled axis steps fastest, so that neighbouring steps touch neighbouring memory. All tiles are still 1: types do not change.
+        let last = axes.iter().rposition(|a| !a.reduced).unwrap_or(axis);
+        let moved = axes.remove(axis);
+        axes.insert(last, moved);
+        axis = last;
+    }
+    let varying = tile::varying_values(ir, func, &axes, axis);
+    axes[axis].tile = choice.tile;
+    kernels::set_axes(ir, func, &axes);
+    Widen { axes: &axes, axis, varying, widened: FxHashMap::default() }.run(ir, func);
+    cx.count("tiled", 1);
+    Ok(Changed::Yes)
+}
+
+/// The width of the widest vector registers of this machine.
+pub fn host_vector_bytes() -> i64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            return 64;
+        }
+        if std::arch::is_x86_feature_detected!("avx") {
+            return 32;
+        }
+    }
+    16
+}
+
+struct Widen<'a> {
+    axes: &'a [Axis],
+    axis: usize,
+    varying: FxHashSet<Value>,
+    /// Values that were broadcast, by block: the broadcast stands right after the definition.
+    widened: FxHashMap<Value, Value>,
+}
+
+impl Widen<'_> {
+    fn run(&mut self, ir: &mut Ir, func: Op) {
+        let ops = ir.nested_ops(func);
+        for &op in &ops {
+            for v in ir.results(op) {
+                self.retype(ir, v);
+            }
+            if let Some(body) = ir.body(op) {
+                for v in ir.block_args(body).to_vec() {
+                    self.retype(ir, v);
+                }
+            }
+        }
+        for &op in &ops {
+            self.operands(ir, op);
+        }
+        // Constants of which only wide copies are used.
+        for &op in &ops {
+            if ir.is_op(op, "arith.constant") && ir.is_unused(ir.result(op, 0)) {
+                ir.erase(op);
+            }
+        }
+    }
+
+    fn retype(&self, ir: &mut Ir, v: Value) {
+        if self.varying.contains(&v) {
+            let ty = ir.value_type(v);
+            let wide = self.wide(ir, ty);
+            ir.set_value_type(v, wide);
+        }
+    }
+
+    /// The vector type with the tile on the tiled axis.
+    fn wide(&self, ir: &mut Ir, ty: Type) -> Type {
+        let TypeData::Vector { shape, element, .. } = ir.ty(ty).clone() else { return ty };
+        let mut shape = shape.to_vec();
+        if let Some(size) = shape.get_mut(self.axis) {
+            *size = self.axes[self.axis].tile;
+        }
+        ir.vector_type(&shape, element)
+    }
+
+    /// Makes the operands of an op agree: what does not vary is broadcast where the others vary.
+    fn operands(&mut self, ir: &mut Ir, op: Op) {
+        let name = ir.op_name(op).to_string();
+        let wants: Vec<usize> = match name.as_str() {
+            // Addresses and guards are broadcast by meaning.
+            "kernels.load" | "kernels.index" | "kernels.position" | "kernels.axis" | "kernels.reduce" => Vec::new(),
+            "kernels.store" | "kernels.atomic" => {
+                if ir.operands(op).skip(2).any(|v| self.varying.contains(&v)) { vec![0] } else { Vec::new() }
+            }
+            "kernels.for" => {
+                (0..ir.num_operands(op)).filter(|&k| self.varying.contains(&ir.result(op, k))).collect()
+            }
+            "kernels.yield" => self.yields(ir, op),
+            _ if ir.results(op).any(|r| self.varying.contains(&r)) => (0..ir.num_operands(op)).collect(),
+            _ => Vec::new(),
+        };
+        for k in wants {
+            let v = ir.operand(op, k);
+            if !self.varying.contains(&v) {
+                let wide = self.broadcast(ir, v);
+                ir.set_operand(op, k, wide);
+            }
+        }
+    }
+
+    /// Which yielded values must be wide: all of a reduction over the tiled axis, and those whose result varies.
+    fn yields(&self, ir: &Ir, op: Op) -> Vec<usize> {
+        let Some(parent) = ir.parent_op(op) else { return Vec::new() };
+        let n = ir.num_operands(op);
+        let any = ir.operands(op).any(|v| self.varying.contains(&v));
+        if ir.is_op(parent, "kernels.reduce") {
+            let over = kernels::walked_axes(ir, parent).contains(&self.axes[self.axis].name);
+            return if over || any { (0..n).collect() } else { Vec::new() };
+        }
+        (0..n).filter(|&k| self.varying.contains(&ir.result(parent, k))).collect()
+    }
+
+    fn broadcast(&mut self, ir: &mut Ir, v: Value) -> Value {
+        if let Some(&w) = self.widened.get(&v) {
+            return w;
+        }
+        let narrow = ir.value_type(v);
+        let wide = self.wide(ir, narrow);
+        let at = match ir.def(v) {
+            crate::ir::Def::Result(op, _) => InsertPoint::After(op),
+            crate::ir::Def::Arg(block, _) => InsertPoint::Start(block),
+        };
+        let loc = ir.def_op(v).map(|op| ir.op(op).loc).unwrap_or_default();
+        let constant = ir.def_op(v).filter(|&op| ir.is_op(op, "arith.constant")).and_then(|op| ir.attr_of(op, "value"));
+        let w = match constant.map(|a| ir.attr(a).clone()) {
+            Some(AttrData::Dense { text, .. }) => {
+                let value = ir.make_attr(AttrData::Dense { text, ty: wide });
+                ir.create_value("arith.constant", &[], wide, &[("value", value)], loc, at)
+            }
+            Some(_) | None => ir.create_value("kernels.broadcast", &[v], wide, &[], loc, at),
+        };
+        ir.copy_value_name(v, w);
+        self.widened.insert(v, w);
+        w
+    }
+}

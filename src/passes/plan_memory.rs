@@ -1,0 +1,137 @@
+//! Puts buffers that nobody outside sees into one arena, at places that are reused once a buffer is dead.
+//!
+//! Before:
+//! ```mlir
+//! func.func @f(%x: memref<64xf32>) -> memref<64xf32> {
+//!   %a = kernels.alloc : memref<64xf32>
+//!   kernels.launch @k(%x, %a) : memref<64xf32>, memref<64xf32>
+//!   %b = kernels.alloc : memref<64xf32>
+//!   kernels.launch @k(%a, %b) : memref<64xf32>, memref<64xf32>
+//!   return %b : memref<64xf32>
+//! }
+//! ```
+//! After:
+//! ```mlir
+//! func.func @f(%x: memref<64xf32>) -> memref<64xf32> {
+//!   %arena = kernels.alloc : memref<256xi8>
+//!   %a = kernels.alloc in %arena at 0 : memref<64xf32>
+//!   kernels.launch @k(%x, %a) : memref<64xf32>, memref<64xf32>
+//!   %b = kernels.alloc : memref<64xf32>
+//!   kernels.launch @k(%a, %b) : memref<64xf32>, memref<64xf32>
+//!   return %b : memref<64xf32>
+//! }
+//! ```
+//! A buffer whose size is symbolic is not in the arena: it is given back by `kernels.dealloc` after its last use.
+
+use crate::dialects::loops::sizes_of;
+use crate::ir::{Block, InsertPoint, Ir, Op, Value};
+use crate::pass::{Changed, Level, NoOptions, Pass, PassContext};
+use crate::sched::cost;
+use crate::sched::memory::{Lifetime, place};
+use crate::support::Diagnostic;
+use rinductor_support::FxHashMap;
+
+/// The pass.
+pub static PASS: Pass = Pass {
+    name: "plan-memory",
+    source: include_str!("plan_memory.rs"),
+    on: Some("func.func"),
+    needs: &[Level::Kernel],
+    leaves: &[Level::Kernel],
+    statistics: &[
+        ("buffers", "buffers in the arena"),
+        ("arena", "bytes of the arena"),
+        ("unshared", "bytes that these buffers would take without reuse"),
+        ("peak", "bytes of the arena and of returned buffers of known size"),
+        ("freed", "buffers of symbolic size that are given back early"),
+    ],
+    run,
+};
+
+/// A buffer with the span of ops in which it is used.
+struct Buffer {
+    alloc: Op,
+    /// Bytes, if they are known.
+    bytes: Option<u64>,
+    first: usize,
+    last: usize,
+    escapes: bool,
+}
+
+fn run(ir: &mut Ir, func: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
+    let Some(body) = ir.body(func) else { return Ok(Changed::No) };
+    let buffers = buffers_of(ir, body);
+    let mut planned: Vec<&Buffer> = Vec::new();
+    let mut returned = 0u64;
+    for b in &buffers {
+        match (b.escapes, b.bytes) {
+            (true, bytes) => returned += bytes.unwrap_or(0),
+            (false, Some(bytes)) if bytes > 0 => planned.push(b),
+            (false, Some(_)) => {}
+            (false, None) => {
+                free_after(ir, body, b);
+                cx.count("freed", 1);
+            }
+        }
+    }
+    let lifetimes: Vec<Lifetime> =
+        planned.iter().map(|b| Lifetime { bytes: b.bytes.unwrap_or(0), first: b.first, last: b.last }).collect();
+    let (offsets, total) = place(&lifetimes);
+    if let Some(&first) = planned.first() {
+        let loc = ir.op(first.alloc).loc;
+        let (i8, start) = (ir.int_type(8), InsertPoint::Start(body));
+        let ty = ir.memref_type(&[total as i64], i8, None);
+        let arena = ir.create_value("kernels.alloc", &[], ty, &[], loc, start);
+        let name = ir.name("arena");
+        ir.set_value_name(arena, Some(name));
+        for (b, offset) in planned.iter().zip(offsets) {
+            ir.set_operands(b.alloc, &[arena]);
+            let offset = ir.i64_attr(offset as i64);
+            ir.set_prop(b.alloc, "offset", Some(offset));
+        }
+    }
+    cx.count("buffers", planned.len() as u64);
+    cx.count("arena", total);
+    cx.count("unshared", lifetimes.iter().map(|l| l.bytes).sum());
+    cx.count("peak", total + returned);
+    Ok(Changed::Yes)
+}
+
+/// The unplanned buffers of a function. A view keeps its buffer alive.
+fn buffers_of(ir: &mut Ir, body: Block) -> Vec<Buffer> {
+    let mut root: FxHashMap<Value, usize> = FxHashMap::default();
+    let mut buffers: Vec<Buffer> = Vec::new();
+    for (at, op) in ir.block_op_list(body).into_iter().enumerate() {
+        for v in ir.operand_list(op) {
+            let Some(&b) = root.get(&v) else { continue };
+            buffers[b].last = at;
+            buffers[b].escapes |= ir.is_op(op, "func.return");
+            if ir.is_op(op, "kernels.view") {
+                root.insert(ir.result(op, 0), b);
+            }
+        }
+        if ir.is_op(op, "kernels.alloc") && ir.num_operands(op) == 0 {
+            let buffer = ir.result(op, 0);
+            let ty = ir.value_type(buffer);
+            let element = cost::element_bytes(ir, ir.element_type(ty));
+            let bytes = sizes_of(ir, ty).and_then(|sizes| {
+                let mut n = element;
+                for e in sizes {
+                    n = n.checked_mul(u64::try_from(ir.exprs.as_int(e)?).ok()?)?;
+                }
+                Some(n)
+            });
+            root.insert(buffer, buffers.len());
+            buffers.push(Buffer { alloc: op, bytes, first: at, last: at, escapes: false });
+        }
+    }
+    buffers
+}
+
+/// `kernels.dealloc` after the last op that uses a buffer.
+fn free_after(ir: &mut Ir, body: Block, buffer: &Buffer) {
+    // Positions are those before this pass put anything in: count only what was there.
+    let Some(last) = ir.block_ops(body).filter(|&op| !ir.is_op(op, "kernels.dealloc")).nth(buffer.last) else { return };
+    let (value, loc) = (ir.result(buffer.alloc, 0), ir.op(last).loc);
+    ir.create_op("kernels.dealloc", &[value], &[], &[], loc, InsertPoint::After(last));
+}

@@ -1,0 +1,128 @@
+//! Which axis of a kernel is taken several points at a step, and how many: the one along which most accesses are contiguous.
+
+use super::cost;
+use crate::dialects::kernels::{self, Axis};
+use crate::ir::{FloatKind, Ir, Op, TypeData, Value};
+use rinductor_support::FxHashSet;
+
+/// The choice for one kernel.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Which axis.
+    pub axis: usize,
+    /// Points a step, a power of two.
+    pub tile: i64,
+    /// Why: a sentence for remarks.
+    pub why: String,
+}
+
+/// Chooses for a kernel whose tiles are all 1. `vector_bytes`: the width of the target's vector registers. None: no axis pays.
+pub fn choose(ir: &mut Ir, func: Op, axes: &[Axis], vector_bytes: i64) -> Option<Choice> {
+    let accesses: Vec<Op> =
+        ir.nested_ops(func).into_iter().filter(|&op| kernels::address_operands(ir.op_name(op)).is_some()).collect();
+    let lanes = lanes(ir, func, vector_bytes);
+    let mut best: Option<(i64, usize, String)> = None;
+    for a in 0..axes.len() {
+        let extent = cost::estimate(ir, axes[a].extent) as i64;
+        if extent < 2 {
+            continue;
+        }
+        let varying = varying_values(ir, func, axes, a);
+        let (mut score, mut contiguous, mut fixed, mut scattered) = (0i64, 0, 0, 0);
+        for &op in &accesses {
+            let store = !ir.is_op(op, "kernels.load");
+            let step = kernels::step_along(ir, axes, op, a, &|v| varying.contains(&v));
+            match step.and_then(|e| ir.exprs.as_int(e)) {
+                Some(1) => {
+                    contiguous += 1;
+                    score += if store { 4 } else { 3 };
+                }
+                Some(0) => fixed += 1,
+                _ => {
+                    scattered += 1;
+                    score -= if store { 5 } else { 3 };
+                }
+            }
+        }
+        // Lanes that a short axis leaves empty are lost.
+        let filled = extent.min(lanes) as f64 / lanes as f64;
+        let score = if score > 0 { (score as f64 * filled * 100.0) as i64 } else { score * 100 };
+        // A reduction across lanes costs a little; all else equal a parallel axis is better.
+        let score = score - i64::from(axes[a].reduced) * 10;
+        let why = format!(
+            "axis {} of {extent} points: {contiguous} contiguous accesses, {fixed} fixed, {scattered} scattered",
+            axes[a].name
+        );
+        if best.as_ref().is_none_or(|b| score > b.0) {
+            best = Some((score, a, why));
+        }
+    }
+    let (score, axis, why) = best?;
+    let work = ir.nested_ops(func).iter().filter(|&&op| ir.op_name(op).starts_with("math.")).count() as i64;
+    if score <= 0 && work == 0 {
+        return None;
+    }
+    let extent = ir.exprs.as_int(axes[axis].extent).unwrap_or(lanes);
+    let tile = lanes.min((extent.max(1) as u64).next_power_of_two() as i64);
+    (tile > 1).then_some(Choice { axis, tile, why })
+}
+
+/// Lanes of a vector: by the widest float that is computed with, else by the widest element that is stored.
+fn lanes(ir: &Ir, func: Op, vector_bytes: i64) -> i64 {
+    let mut bytes = 4;
+    for op in ir.nested_ops(func) {
+        for r in ir.results(op) {
+            let element = ir.element_type(ir.value_type(r));
+            if matches!(ir.ty(element), TypeData::Float(FloatKind::f64)) {
+                bytes = 8;
+            }
+        }
+    }
+    (vector_bytes / bytes).max(1)
+}
+
+/// The values of a kernel that differ along an axis.
+pub fn varying_values(ir: &Ir, func: Op, axes: &[Axis], axis: usize) -> FxHashSet<Value> {
+    let mut set: FxHashSet<Value> = FxHashSet::default();
+    // Carried values may vary only by what the loop's end gives back: repeat until nothing changes (at most once more a nesting level).
+    loop {
+        let before = set.len();
+        for op in ir.nested_ops(func) {
+            let name = ir.op_name(op);
+            if name == "kernels.axis" {
+                if kernels::axis_of(ir, axes, ir.result(op, 0)) == Some(axis) {
+                    set.insert(ir.result(op, 0));
+                }
+                continue;
+            }
+            if name == "kernels.reduce" || name == "kernels.for" {
+                if name == "kernels.reduce" && kernels::walked_axes(ir, op).contains(&axes[axis].name) {
+                    continue;
+                }
+                let Some(body) = ir.body(op) else { continue };
+                let ends = ir.last_op(body).map(|end| ir.operand_list(end)).unwrap_or_default();
+                if name == "kernels.reduce" {
+                    // Which results a yielded value reaches depends on the combiners; all vary if one does.
+                    if ends.iter().any(|v| set.contains(v)) {
+                        set.extend(ir.results(op));
+                    }
+                } else {
+                    for (k, end) in ends.iter().enumerate() {
+                        let start = ir.operand(op, k);
+                        if set.contains(end) || set.contains(&start) {
+                            set.insert(ir.block_args(body)[k]);
+                            set.insert(ir.result(op, k));
+                        }
+                    }
+                }
+                continue;
+            }
+            if ir.operands(op).any(|v| set.contains(&v)) {
+                set.extend(ir.results(op));
+            }
+        }
+        if set.len() == before {
+            return set;
+        }
+    }
+}
