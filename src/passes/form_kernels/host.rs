@@ -70,6 +70,10 @@ impl Former {
             "func.return" => self.returns(ir, op),
             "aten.copy_" => self.copy_into(ir, op),
             "aten.constant" => self.constant(ir, op),
+            "loops.size" => {
+                ir.rename_op(op, "kernels.size");
+                Ok(())
+            }
             _ if name.starts_with("aten.") || name.starts_with("prims.") || name.starts_with("higher_order.") => {
                 self.external(ir, op, &name)
             }

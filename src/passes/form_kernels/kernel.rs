@@ -4,7 +4,7 @@ use super::layout::{linear_offset, memref};
 use crate::dialects::kernels;
 use crate::dialects::loops::{Access, Dims, create_load, index_map, strides_of};
 use crate::ir::edit::ValueMap;
-use crate::ir::{Attr, Block, InsertPoint, Ir, Loc, Op, OpSpec, Type, TypeData, Value};
+use crate::ir::{Attr, AttrData, Block, InsertPoint, Ir, Loc, Op, OpSpec, Type, TypeData, Value};
 use rinductor_index::{Atom, Expr};
 use rinductor_support::FxHashMap;
 
@@ -283,24 +283,74 @@ impl Kernel {
             .map(|a| kernels::Axis { name: a.name.clone(), extent: a.extent, tile: 1, reduced: a.reduced })
             .collect();
         kernels::set_axes(ir, self.func, &axes);
-        let types: Vec<Type> = self.params.iter().map(|p| p.ty).collect();
+        ir.create_op("kernels.return", &[], &[], &[], loc, InsertPoint::End(self.block));
+        let symbols = self.symbols(ir);
+        let mut types: Vec<Type> = self.params.iter().map(|p| p.ty).collect();
+        let mut arg_attrs = vec![ir.empty_dict(); types.len()];
+        let index = ir.index_type();
+        for &symbol in &symbols {
+            let text = ir.exprs.display(symbol);
+            let arg = ir.add_block_arg(self.block, index);
+            let name = ir.name(&text);
+            ir.set_value_name(arg, Some(name));
+            types.push(index);
+            let (key, value) = (ir.name("aten.symbol"), ir.string_attr(&text));
+            arg_attrs.push(ir.make_dict([(key, value)]));
+        }
         let function = ir.function_type(&types, &[]);
         let (sym, ty) = (ir.string_attr(name), ir.type_attr(function));
         ir.set_prop(self.func, "sym_name", Some(sym));
         ir.set_prop(self.func, "function_type", Some(ty));
-        ir.create_op("kernels.return", &[], &[], &[], loc, InsertPoint::End(self.block));
-        self.params
-            .into_iter()
-            .map(|p| {
-                if ir.value_type(p.host) == p.ty {
-                    p.host
-                } else {
-                    let v = ir.create_value("kernels.view", &[p.host], p.ty, &[], loc, at);
-                    ir.copy_value_name(p.host, v);
-                    v
+        if !symbols.is_empty() {
+            let dicts: Vec<Attr> = arg_attrs.into_iter().map(|d| ir.make_attr(AttrData::Dict(d))).collect();
+            let list = ir.array_attr(&dicts);
+            ir.set_prop(self.func, "arg_attrs", Some(list));
+        }
+        let mut operands = Vec::new();
+        for p in self.params {
+            operands.push(if ir.value_type(p.host) == p.ty {
+                p.host
+            } else {
+                let v = ir.create_value("kernels.view", &[p.host], p.ty, &[], loc, at);
+                ir.copy_value_name(p.host, v);
+                v
+            });
+        }
+        for symbol in symbols {
+            let map = ir.index_map_attr(0, &[symbol]);
+            operands.push(ir.create_value("kernels.size", &[], index, &[("map", map)], loc, at));
+        }
+        operands
+    }
+
+    /// The symbols that the kernel's axes, types and expressions use, by name.
+    fn symbols(&self, ir: &mut Ir) -> Vec<Expr> {
+        let mut exprs: Vec<Expr> = self.axes.iter().map(|a| a.extent).collect();
+        for p in &self.params {
+            if let Some(sizes) = crate::dialects::loops::sizes_of(ir, p.ty) {
+                exprs.extend(sizes);
+            }
+            if let Some((strides, offset)) = strides_of(ir, p.ty) {
+                exprs.extend(strides);
+                exprs.push(offset);
+            }
+        }
+        for op in ir.nested_ops(self.func) {
+            exprs.extend(crate::dialects::loops::map_exprs(ir, op, "map"));
+            exprs.extend(crate::dialects::loops::map_exprs(ir, op, "bound"));
+        }
+        let mut ids = Vec::new();
+        for e in exprs {
+            for atom in ir.exprs.atoms(e) {
+                if let Atom::Sym(id) = atom
+                    && !ids.contains(&id)
+                {
+                    ids.push(id);
                 }
-            })
-            .collect()
+            }
+        }
+        ids.sort_by_key(|&id| ir.exprs.sym_name(id).to_string());
+        ids.into_iter().map(|id| ir.exprs.atom(Atom::Sym(id))).collect()
     }
 }
 
