@@ -1,0 +1,43 @@
+# What the scripts of this folder share: finding and installing what a build needs. Sourced, not run.
+
+say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
+fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# Runs a package manager command as root: directly, or through sudo.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else
+    fail "installing packages needs root: run '$*' as root, then start again"
+  fi
+}
+
+have_llvm() {
+  if [ -n "${LLVM_SYS_221_PREFIX:-}" ]; then
+    [ -x "$LLVM_SYS_221_PREFIX/bin/llvm-config" ] || fail "LLVM_SYS_221_PREFIX is $LLVM_SYS_221_PREFIX, which has no bin/llvm-config"
+    return 0
+  fi
+  command -v llvm-config-22 >/dev/null
+}
+
+# Installs packages of Debian or Ubuntu that are not there yet.
+apt_install() {
+  command -v apt-get >/dev/null || return 1
+  say "installing: $*"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq || return 1
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null
+}
+
+ensure_rust() {
+  command -v cargo >/dev/null || fail "cargo was not found: install Rust 1.90 or newer (rustup), then start again"
+}
+
+ensure_cc() {
+  command -v cc >/dev/null || apt_install build-essential || fail "a C compiler was not found: install gcc or clang"
+}
+
+ensure_llvm() {
+  have_llvm && return 0
+  apt_install llvm-22-dev libpolly-22-dev zlib1g-dev libzstd-dev || true
+  have_llvm && return 0
+  fail "LLVM 22 was not found. Install llvm-22-dev, libpolly-22-dev, zlib1g-dev and libzstd-dev, or build LLVM 22 and set
+       LLVM_SYS_221_PREFIX to where it is. Without LLVM, 'cargo build --workspace --no-default-features' builds the rest."
+}
