@@ -12,6 +12,7 @@ pub mod ir;
 pub mod text;
 
 pub mod dialects;
+pub mod interp;
 pub mod pass;
 pub mod passes;
 pub mod sched;

@@ -4,26 +4,79 @@
 //! one operand. A symbolic integer in a list has its place held by `i64::MIN`, and its value among the operands.
 
 use super::{attr_scalar, dtype_of, loops, symbols};
-use crate::ir::{Attr, AttrData, DYNAMIC, FloatKind, Ir, Op, Type, TypeData, Value};
+use crate::ir::{Attr, AttrData, DYNAMIC, Dict, FloatKind, Ir, Op, Type, TypeData, Value};
 use crate::support::Diagnostic;
 use rinductor_defs::ast::{SchemaParam, SchemaSig};
 use rinductor_defs::{Arg, Instance, Number, OpDef, ResultType, Signature, TensorArg, TensorType};
 use rinductor_scalar::DType;
+
+/// A call of an op that a dialect file defines: the op itself, or `kernels.extern` that stands for it.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The op in the IR.
+    pub op: Op,
+    /// The name of what is called.
+    pub name: String,
+    /// Its operands.
+    pub operands: Vec<Value>,
+    /// Its properties.
+    pub props: Dict,
+    /// Its results: of a `kernels.extern`, the buffers that it writes.
+    pub results: Vec<Value>,
+}
+
+impl Call {
+    /// The call that an op is.
+    pub fn of(ir: &Ir, op: Op) -> Call {
+        let all = ir.operand_list(op).to_vec();
+        if !ir.is_op(op, "kernels.extern") {
+            let props = ir.op(op).props;
+            let props = if ir.dict(props).is_empty() { ir.op(op).attrs } else { props };
+            return Call { op, name: ir.op_name(op).to_string(), operands: all, props, results: ir.results(op).collect() };
+        }
+        let outs = ir.attr_of(op, "outs").and_then(|a| ir.as_int(a)).unwrap_or(0);
+        let split = all.len().saturating_sub(usize::try_from(outs).unwrap_or(0));
+        let props = ir.attr_of(op, "properties").and_then(|a| match ir.attr(a) {
+            AttrData::Dict(d) => Some(*d),
+            _ => None,
+        });
+        Call {
+            op,
+            name: ir.attr_of(op, "callee").and_then(|a| ir.as_str(a)).unwrap_or("").to_string(),
+            operands: all[..split].to_vec(),
+            props: props.unwrap_or_default(),
+            results: all[split..].to_vec(),
+        }
+    }
+
+    fn prop(&self, ir: &Ir, name: &str) -> Option<Attr> {
+        ir.dict_get(self.props, name)
+    }
+}
 
 /// The instance of an op of this definition.
 ///
 /// # Errors
 /// Operands or properties that do not fit the schema.
 pub fn instance_of(ir: &mut Ir, op: Op, def: &OpDef) -> Result<Instance, Diagnostic> {
+    let call = Call::of(ir, op);
+    instance_of_call(ir, &call, def)
+}
+
+/// The instance of a call.
+///
+/// # Errors
+/// Operands or properties that do not fit the schema.
+pub fn instance_of_call(ir: &mut Ir, op: &Call, def: &OpDef) -> Result<Instance, Diagnostic> {
     let args = match &def.signature {
         Signature::Schema(sig) => schema_args(ir, op, sig)?,
         Signature::Named(sig) => {
             let mut args = Vec::new();
-            for (k, v) in ir.operand_list(op).into_iter().enumerate() {
+            for (k, &v) in op.operands.iter().enumerate() {
                 args.push(operand_arg(ir, op, v, k)?);
             }
             for attr in &sig.attrs {
-                args.push(match ir.attr_of(op, &attr.name.text) {
+                args.push(match op.prop(ir, &attr.name.text) {
                     Some(value) => property(ir, value).ok_or_else(|| odd_property(ir, op, &attr.name.text))?,
                     None => Arg::Absent,
                 });
@@ -32,10 +85,10 @@ pub fn instance_of(ir: &mut Ir, op: Op, def: &OpDef) -> Result<Instance, Diagnos
         }
     };
     let mut results = Vec::new();
-    for r in ir.results(op) {
+    for &r in &op.results {
         let ty = ir.value_type(r);
         match ir.ty(ty) {
-            TypeData::Tensor { .. } => {
+            TypeData::Tensor { .. } | TypeData::MemRef { .. } => {
                 let ty = tensor_type(ir, ty).ok_or_else(|| odd_tensor(ir, op, r))?;
                 results.push(ResultType::Tensor(ty));
             }
@@ -45,15 +98,15 @@ pub fn instance_of(ir: &mut Ir, op: Op, def: &OpDef) -> Result<Instance, Diagnos
     Ok(Instance { args, results })
 }
 
-fn error(ir: &Ir, op: Op, text: String) -> Diagnostic {
-    Diagnostic::error(ir.place(ir.op(op).loc), format!("'{}': {text}", ir.op_name(op)))
+fn error(ir: &Ir, op: &Call, text: String) -> Diagnostic {
+    Diagnostic::error(ir.place(ir.op(op.op).loc), format!("'{}': {text}", op.name))
 }
 
-fn odd_property(ir: &Ir, op: Op, name: &str) -> Diagnostic {
+fn odd_property(ir: &Ir, op: &Call, name: &str) -> Diagnostic {
     error(ir, op, format!("property '{name}' is no number, list of numbers, string or type"))
 }
 
-fn odd_tensor(ir: &Ir, op: Op, value: Value) -> Diagnostic {
+fn odd_tensor(ir: &Ir, op: &Call, value: Value) -> Diagnostic {
     let name = ir.value_name(value).unwrap_or("a value").to_string();
     error(ir, op, format!("the type of %{name} has a size '?' without an expression, or an element that no tensor has"))
         .help("write #aten.layout<sizes = […]> with an expression for each '?'")
@@ -68,11 +121,11 @@ pub fn tensor_type(ir: &mut Ir, ty: Type) -> Option<TensorType> {
 }
 
 /// An operand as an argument: a tensor, a symbolic integer, a number computed at run time (a tensor without dimensions), or None.
-fn operand_arg(ir: &mut Ir, op: Op, value: Value, operand: usize) -> Result<Arg, Diagnostic> {
+fn operand_arg(ir: &mut Ir, op: &Call, value: Value, operand: usize) -> Result<Arg, Diagnostic> {
     let ty = ir.value_type(value);
     Ok(match ir.ty(ty) {
         TypeData::None => Arg::None,
-        TypeData::Tensor { .. } => {
+        TypeData::Tensor { .. } | TypeData::MemRef { .. } => {
             let ty = tensor_type(ir, ty).ok_or_else(|| odd_tensor(ir, op, value))?;
             Arg::Tensor(TensorArg { operand, ty })
         }
@@ -94,8 +147,8 @@ fn operand_arg(ir: &mut Ir, op: Op, value: Value, operand: usize) -> Result<Arg,
     })
 }
 
-fn schema_args(ir: &mut Ir, op: Op, sig: &SchemaSig) -> Result<Vec<Arg>, Diagnostic> {
-    let operands = ir.operand_list(op);
+fn schema_args(ir: &mut Ir, op: &Call, sig: &SchemaSig) -> Result<Vec<Arg>, Diagnostic> {
+    let operands = &op.operands;
     let counts = segment_counts(ir, op, sig, operands.len())?;
     let mut next = 0usize;
     let mut args = Vec::with_capacity(sig.params.len());
@@ -109,9 +162,9 @@ fn schema_args(ir: &mut Ir, op: Op, sig: &SchemaSig) -> Result<Vec<Arg>, Diagnos
 }
 
 /// How many operands each parameter has.
-fn segment_counts(ir: &Ir, op: Op, sig: &SchemaSig, operands: usize) -> Result<Vec<usize>, Diagnostic> {
+fn segment_counts(ir: &Ir, op: &Call, sig: &SchemaSig, operands: usize) -> Result<Vec<usize>, Diagnostic> {
     let mut counts = vec![0usize; sig.params.len()];
-    match ir.operand_segments(op) {
+    match op.prop(ir, "operandSegmentSizes").and_then(|a| ir.as_ints(a)) {
         Some(segments) => {
             let with: Vec<usize> = (0..sig.params.len()).filter(|&k| sig.params[k].ty.has_segment()).collect();
             if with.len() != segments.len() {
@@ -129,7 +182,7 @@ fn segment_counts(ir: &Ir, op: Op, sig: &SchemaSig, operands: usize) -> Result<V
             // Trailing tensors that were not passed have no operand; lists take what is left.
             let mut left = operands;
             for (k, param) in sig.params.iter().enumerate() {
-                if param.ty.is_tensor() && left > 0 && ir.attr_of(op, &param.name.text).is_none() {
+                if param.ty.is_tensor() && left > 0 && op.prop(ir, &param.name.text).is_none() {
                     counts[k] = if param.ty.list { left } else { 1 };
                     left -= counts[k];
                 }
@@ -143,7 +196,7 @@ fn segment_counts(ir: &Ir, op: Op, sig: &SchemaSig, operands: usize) -> Result<V
     Ok(counts)
 }
 
-fn param_arg(ir: &mut Ir, op: Op, param: &SchemaParam, values: &[Value], first: usize) -> Result<Arg, Diagnostic> {
+fn param_arg(ir: &mut Ir, op: &Call, param: &SchemaParam, values: &[Value], first: usize) -> Result<Arg, Diagnostic> {
     let name = &param.name.text;
     if param.ty.is_tensor() {
         if param.ty.list {
@@ -165,7 +218,7 @@ fn param_arg(ir: &mut Ir, op: Op, param: &SchemaParam, values: &[Value], first: 
     {
         return operand_arg(ir, op, v, first);
     }
-    let Some(attr) = ir.attr_of(op, name) else { return Ok(Arg::Absent) };
+    let Some(attr) = op.prop(ir, name) else { return Ok(Arg::Absent) };
     let arg = property(ir, attr).ok_or_else(|| odd_property(ir, op, name))?;
     match arg {
         Arg::Ints(list) if !values.is_empty() => fill_symbols(ir, op, name, attr, list, values),
@@ -181,7 +234,7 @@ fn param_arg(ir: &mut Ir, op: Op, param: &SchemaParam, values: &[Value], first: 
 /// Puts the values of symbolic integers at the places that the list holds for them.
 fn fill_symbols(
     ir: &mut Ir,
-    op: Op,
+    op: &Call,
     name: &str,
     attr: Attr,
     mut list: Vec<rinductor_index::Expr>,

@@ -1,0 +1,128 @@
+//! Combiners of reductions and scans. Float sums, products and moments are kept in 64 bits and rounded once at the end.
+
+use super::Trap;
+use rinductor_scalar::{DType, Kind, Scalar, ScalarOp};
+
+/// The state of one combination.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    word: String,
+    dtype: DType,
+    /// What was combined: one value, or best and position, or mean, m2 and count.
+    state: Vec<Scalar>,
+    started: bool,
+}
+
+impl Fold {
+    /// Before the first value; `dtype` is that of the (first) value.
+    ///
+    /// # Errors
+    /// No such combiner.
+    pub fn new(word: &str, dtype: DType) -> Result<Fold, Trap> {
+        let f64_like = |x: f64| if dtype.kind() == Kind::Complex { Scalar::from_f64(DType::C128, x) } else { Scalar::f64(x) };
+        let wide = matches!(dtype.kind(), Kind::Float | Kind::Complex);
+        let state = match word {
+            "add" | "or" | "xor" => vec![if wide { f64_like(0.0) } else { Scalar::zero(dtype) }],
+            "mul" => vec![if wide { f64_like(1.0) } else { Scalar::one(dtype) }],
+            "and" => vec![if dtype == DType::I1 { Scalar::bool(true) } else { Scalar::from_i64(dtype, -1) }],
+            "maximum" => vec![Scalar::lowest(dtype).ok_or_else(|| Trap::new("complex numbers have no maximum"))?],
+            "minimum" => vec![Scalar::highest(dtype).ok_or_else(|| Trap::new("complex numbers have no minimum"))?],
+            "argmax" => vec![Scalar::lowest(dtype).ok_or_else(|| Trap::new("complex numbers have no maximum"))?, Scalar::i64(0)],
+            "argmin" => vec![Scalar::highest(dtype).ok_or_else(|| Trap::new("complex numbers have no minimum"))?, Scalar::i64(0)],
+            "welford" => vec![Scalar::f64(0.0); 3],
+            other => return Err(Trap::new(format!("there is no combiner '{other}'"))),
+        };
+        Ok(Fold { word: word.to_string(), dtype, state, started: false })
+    }
+
+    /// How many values a combiner takes.
+    pub fn takes(word: &str) -> usize {
+        if matches!(word, "argmax" | "argmin") { 2 } else { 1 }
+    }
+
+    /// How many results a combiner gives.
+    pub fn gives(word: &str) -> usize {
+        match word {
+            "argmax" | "argmin" => 2,
+            "welford" => 3,
+            _ => 1,
+        }
+    }
+
+    /// Combines a value in. `last_of_equals`: scans keep the last of equal values, reductions the first.
+    ///
+    /// # Errors
+    /// Types that do not fit.
+    pub fn push(&mut self, values: &[Scalar], last_of_equals: bool) -> Result<(), Trap> {
+        let x = values[0];
+        match self.word.as_str() {
+            "argmax" | "argmin" => {
+                let best = self.state[0];
+                let (a, b) = if self.word == "argmax" { (x, best) } else { (best, x) };
+                let better = greater(a, b) || last_of_equals && self.started && !x.is_nan() && !best.is_nan() && !greater(b, a);
+                let takes = !self.started || (x.is_nan() && (last_of_equals || !best.is_nan())) || (!best.is_nan() && better);
+                if takes {
+                    self.state = vec![x, values[1]];
+                }
+            }
+            "welford" => {
+                let v = x.to_f64();
+                let n = self.state[2].to_f64() + 1.0;
+                let delta = v - self.state[0].to_f64();
+                let mean = self.state[0].to_f64() + delta / n;
+                let m2 = self.state[1].to_f64() + delta * (v - mean);
+                self.state = vec![Scalar::f64(mean), Scalar::f64(m2), Scalar::f64(n)];
+            }
+            word => {
+                let op = match word {
+                    "add" => ScalarOp::Add,
+                    "mul" => ScalarOp::Mul,
+                    "maximum" => ScalarOp::Maximum,
+                    "minimum" => ScalarOp::Minimum,
+                    "and" => ScalarOp::And,
+                    "or" => ScalarOp::Or,
+                    _ => ScalarOp::Xor,
+                };
+                let dtype = self.state[0].dtype();
+                let x = x.cast(dtype);
+                self.state[0] = rinductor_scalar::eval(op, dtype, &[self.state[0], x]).map_err(|e| Trap::new(e.to_string()))?;
+            }
+        }
+        self.started = true;
+        Ok(())
+    }
+
+    /// The results so far.
+    pub fn results(&self) -> Vec<Scalar> {
+        match self.word.as_str() {
+            "argmax" | "argmin" => self.state.clone(),
+            _ => self.state.iter().map(|s| s.cast(self.dtype)).collect(),
+        }
+    }
+}
+
+fn greater(a: Scalar, b: Scalar) -> bool {
+    match (a.as_int(), b.as_int()) {
+        (Some(x), Some(y)) => x > y,
+        _ => a.to_f64() > b.to_f64(),
+    }
+}
+
+/// How an update is combined with what stands in the base of a scatter.
+///
+/// # Errors
+/// No such mode.
+pub fn update(mode: &str, old: Scalar, new: Scalar) -> Result<Scalar, Trap> {
+    let op = match mode {
+        "set" => return Ok(new),
+        "add" => ScalarOp::Add,
+        "mul" => ScalarOp::Mul,
+        "maximum" | "max" => ScalarOp::Maximum,
+        "minimum" | "min" => ScalarOp::Minimum,
+        "and" => ScalarOp::And,
+        "or" => ScalarOp::Or,
+        "xor" => ScalarOp::Xor,
+        other => return Err(Trap::new(format!("there is no way '{other}' to combine an update"))),
+    };
+    rinductor_scalar::eval(op, old.dtype(), &[old, new.cast(old.dtype())]).map_err(|e| Trap::new(e.to_string()))
+}
