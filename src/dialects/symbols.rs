@@ -2,7 +2,7 @@
 
 use super::loops;
 use crate::ir::{Def, Ir, Op, Value};
-use rinductor_index::Expr;
+use rinductor_index::{Expr, Range, Ranges};
 
 /// The expression that an argument of a function binds (`aten.symbol = "s0"`, or an expression such as `"2*s0"`).
 pub fn argument_symbol(ir: &mut Ir, func: Op, index: usize) -> Option<Expr> {
@@ -16,6 +16,23 @@ pub fn argument_attr(ir: &Ir, func: Op, index: usize, name: &str) -> Option<crat
     let crate::ir::AttrData::Array(items) = ir.attr(list) else { return None };
     let crate::ir::AttrData::Dict(dict) = ir.attr(*items.get(index)?) else { return None };
     ir.dict_get(*dict, name)
+}
+
+/// What is known of the symbols of a function: sizes are at least 2 where nothing else is said (PyTorch specialises 0 and 1), and within
+/// `aten.min` and `aten.max` where an argument says so.
+pub fn facts(ir: &mut Ir, func: Op) -> Ranges {
+    let mut facts = Ranges::of_sizes(2);
+    let args = ir.body(func).map_or(0, |b| ir.block_args(b).len());
+    for k in 0..args {
+        let Some(symbol) = argument_symbol(ir, func, k) else { continue };
+        let Some(atom) = ir.exprs.as_atom(symbol) else { continue };
+        let bound = |name: &str| argument_attr(ir, func, k, name).and_then(|a| ir.as_int(a));
+        let (lo, hi) = (bound("aten.min"), bound("aten.max"));
+        if lo.is_some() || hi.is_some() {
+            facts.set(atom, Range { lo: Some(lo.unwrap_or(0)), hi });
+        }
+    }
+    facts
 }
 
 /// The expression that an `index` (or integer) value is, where it is made of symbols, sizes and constants; None where data or an op of

@@ -118,6 +118,7 @@ pub struct Interp<'a> {
     arrays: FxHashMap<Value, Array>,
     numbers: FxHashMap<Value, i64>,
     symbols: FxHashMap<SymId, i64>,
+    setting: rinductor_defs::Setting<'static>,
 }
 
 /// Runs a function of a module. Mutated inputs (`aten.copy_`) are mutated in the arrays that are passed.
@@ -138,7 +139,9 @@ pub fn run(
         arrays: FxHashMap::default(),
         numbers: FxHashMap::default(),
         symbols: FxHashMap::default(),
+        setting: rinductor_defs::Setting::default(),
     };
+    interp.setting.facts = symbols::facts(&mut interp.ir, func);
     interp.function(func, inputs).map_err(|t| {
         let place = t.loc.map(|l| ir.place(l)).unwrap_or_default();
         Diagnostic::error(place, t.message)
@@ -376,7 +379,7 @@ impl Interp<'_> {
             let extern_call = self.extern_call(&call, &instance.args, def)?;
             self.externs.call(&extern_call).map_err(|e| Trap { message: format!("'{}': {e}", call.name), loc: Some(self.ir.op(op).loc) })?
         } else {
-            let semantics = rinductor_defs::instantiate(def, &instance, &mut self.ir.exprs)
+            let semantics = rinductor_defs::instantiate(def, &instance, &mut self.ir.exprs, &self.setting)
                 .map_err(|e| Trap { message: format!("'{}': {e}", call.name), loc: Some(self.ir.op(op).loc) })?;
             let operands: Vec<Option<Array>> = call.operands.iter().map(|v| self.arrays.get(v).cloned()).collect();
             self.run_definition(&semantics, &operands).map_err(|t| t.or_at(&self.ir, op))?

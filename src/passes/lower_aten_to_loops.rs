@@ -28,6 +28,7 @@ use crate::dialects::symbols;
 use crate::ir::{InsertPoint, Ir, Op, TypeData, Value};
 use crate::pass::{Changed, Level, NoOptions, Pass, PassContext};
 use crate::support::Diagnostic;
+use rinductor_defs::{OpDef, Setting, Signature};
 
 /// The pass.
 pub static PASS: Pass = Pass {
@@ -43,6 +44,7 @@ pub static PASS: Pass = Pass {
 fn run(ir: &mut Ir, root: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
     let Some(body) = ir.body(root) else { return Ok(Changed::No) };
     let mut changed = Changed::No;
+    let setting = Setting { facts: symbols::facts(ir, root), externs: None };
     for op in ir.block_op_list(body) {
         let name = ir.op_name(op).to_string();
         if name.starts_with("loops.") || name.starts_with("func.") || name == "aten.none" || name == "aten.constant" {
@@ -63,15 +65,23 @@ fn run(ir: &mut Ir, root: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Cha
             continue; // a scalar op of the host
         }
         let instance = instance_of(ir, op, def)?;
-        let semantics = rinductor_defs::instantiate(def, &instance, &mut ir.exprs)
+        let semantics = rinductor_defs::instantiate(def, &instance, &mut ir.exprs, &setting)
             .map_err(|e| Diagnostic::error(ir.place(ir.op(op).loc), format!("'{name}': {e}")))?;
-        let aliases = def.result_aliases();
+        let aliases = result_aliases(def);
         cx.count("nests", semantics.nests.len() as u64);
         cx.count("lowered", 1);
         emit::replace(ir, op, &semantics, &aliases)?;
         changed = Changed::Yes;
     }
     Ok(changed)
+}
+
+/// Whether each result shares memory with an argument, as the schema's alias annotations say.
+fn result_aliases(def: &OpDef) -> Vec<bool> {
+    match &def.signature {
+        Signature::Schema(sig) => sig.results.iter().map(|r| r.ty.alias.is_some()).collect(),
+        Signature::Named(sig) => vec![def.has_trait("view"); sig.results.len()],
+    }
 }
 
 /// An op whose results are symbolic integers: each becomes `loops.size` of its expression.
