@@ -12,10 +12,15 @@ pub mod ir;
 pub mod text;
 
 pub mod dialects;
+
 pub mod interp;
+
 pub mod pass;
-pub mod passes;
+
 pub mod sched;
+
+pub mod passes;
+
 pub mod codegen;
 
 pub mod runtime;

@@ -78,9 +78,11 @@ impl SchemaType {
     pub fn is_tensor(&self) -> bool {
         self.base == Base::Tensor
     }
-    /// Whether `operandSegmentSizes` has a count for it: some form of Tensor, int, SymInt or Scalar.
+    /// Whether `operandSegmentSizes` has a count for it: some form of Tensor, int, SymInt or Scalar, and what PyTorch keeps as an int:
+    /// dtypes, layouts and memory formats.
     pub fn has_segment(&self) -> bool {
-        matches!(self.base, Base::Tensor | Base::Int | Base::SymInt | Base::Scalar)
+        use Base::*;
+        matches!(self.base, Tensor | Int | SymInt | Scalar | ScalarType | Layout | MemoryFormat)
     }
     /// Whether the op writes to the argument (`a!`).
     pub fn mutated(&self) -> bool {

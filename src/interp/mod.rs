@@ -54,6 +54,12 @@ pub trait Definitions {
     fn def(&self, name: &str) -> Option<&OpDef>;
 }
 
+impl Definitions for crate::dialects::library::Library {
+    fn def(&self, name: &str) -> Option<&OpDef> {
+        self.op(name)
+    }
+}
+
 /// An argument of an extern op that is no tensor.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // the variants are the kinds of arguments that a schema has

@@ -1,5 +1,6 @@
 //! What passes that work on any dialect need to know of an op.
 
+use crate::dialects::library::Library;
 use crate::ir::{Ir, Op};
 
 /// Facts about an op, from its definition.
@@ -23,6 +24,20 @@ pub trait OpInfos {
     /// The definition of an op in a dialect file; None for an op that is not known.
     fn def(&self, _name: &str) -> Option<&rinductor_defs::OpDef> {
         None
+    }
+}
+
+impl OpInfos for Library {
+    fn traits(&self, name: &str) -> Option<OpTraits> {
+        self.op(name).map(|d| OpTraits {
+            pure: d.has_trait("pure"),
+            terminator: d.has_trait("terminator"),
+            commutative: d.has_trait("commutative"),
+            isolated: d.has_trait("isolated_from_above"),
+        })
+    }
+    fn def(&self, name: &str) -> Option<&rinductor_defs::OpDef> {
+        self.op(name)
     }
 }
 
