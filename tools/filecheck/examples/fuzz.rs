@@ -1,6 +1,6 @@
 //! Compares verdicts and reports with another FileCheck on random pairs of a check file and an input.
 //!
-//!     cargo run --example fuzz -p rinductor-filecheck -- /usr/bin/FileCheck-22 20000 [FIRST-SEED [reports|all]]
+//!     cargo run --example fuzz -p rinductor-filecheck -- FileCheck-22 20000 [FIRST-SEED [reports|all]]
 //!
 //! Prints each pair with another verdict (or with another report too, or all pairs), with its seed and both reports; then counts. A pair on which the other
 //! program crashes or takes ten seconds is counted apart. Leaves with 1 if a verdict differs or ours panics.
