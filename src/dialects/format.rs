@@ -16,7 +16,7 @@ pub fn format_of(def: &OpDef) -> Result<Option<Format>, String> {
     let mut format = Format {
         operands: sig.operands.iter().map(values).collect(),
         results: sig.results.iter().map(values).collect(),
-        props: sig.attrs.iter().map(prop).collect(),
+        props: sig.attrs.iter().map(|a| prop(def, a)).collect(),
         regions: sig.regions.iter().map(|r| RegionSpec { name: (*r.name.text).into(), optional: false }).collect(),
         successors: sig.successors.iter().map(|(n, m)| ((*n.text).into(), many(*m))).collect(),
         segments: varying > 1,
@@ -39,6 +39,10 @@ pub fn format_of(def: &OpDef) -> Result<Option<Format>, String> {
             format.results[k].ty = TypeFrom::Printed;
         } else {
             format.results[k].ty = type_from(r, sig, &format.results[k].ty);
+            // The type of a constant is that of its value.
+            if def.has_trait("constant_like") && format.results[k].ty == TypeFrom::Printed {
+                format.results[k].ty = TypeFrom::AttrType("value".into());
+            }
         }
     }
     Ok(Some(format))
@@ -56,21 +60,39 @@ fn values(o: &OperandDecl) -> Values {
     Values { name: (*o.name.text).into(), many: many(o.many), ty: TypeFrom::Printed }
 }
 
-fn prop(a: &rinductor_defs::ast::AttrDecl) -> Prop {
+fn prop(def: &OpDef, a: &rinductor_defs::ast::AttrDecl) -> Prop {
+    // MLIR's dialects keep words as numbers, and flags as attributes of their own.
+    let mlir = matches!(def.dialect(), "arith" | "math");
+    let (words, prefix) = match &a.kind {
+        AttrKind::Enum(words) if mlir => {
+            let width = if &*a.name.text == "predicate" { 64 } else { 32 };
+            (Some((width, words.iter().map(|w| (**w).into()).collect())), None)
+        }
+        AttrKind::Flags(_) => {
+            let class = if &*a.name.text == "overflowFlags" { "overflow" } else { &a.name.text };
+            let dialect = if mlir { "arith" } else { def.dialect() };
+            (None, Some(format!("#{dialect}.{class}").into_boxed_str()))
+        }
+        _ => (None, None),
+    };
     let spelled = match &a.kind {
         AttrKind::Int => Spelled::Int(64),
         AttrKind::SymbolName => Spelled::SymbolName,
         AttrKind::Type => Spelled::Type,
-        AttrKind::Enum(_) | AttrKind::Flags(_) => Spelled::Word,
+        AttrKind::Enum(_) => Spelled::Word,
+        AttrKind::Flags(_) => Spelled::Flags,
+        AttrKind::Unit => Spelled::Unit,
         _ => Spelled::Attr,
     };
     let default = match &a.default {
         Some(Literal::Int(n)) => Some(format!("{n} : i64").into()),
         Some(Literal::Bool(b)) => Some(b.to_string().into()),
+        Some(Literal::None) if prefix.is_some() => Some(format!("{}<none>", prefix.as_deref().unwrap_or("")).into()),
+        Some(Literal::Str(s)) if prefix.is_some() => Some(format!("{}<{s}>", prefix.as_deref().unwrap_or("")).into()),
         Some(Literal::Str(s)) => Some(format!("\"{s}\"").into()),
         _ => None,
     };
-    Prop { name: (*a.name.text).into(), spelled, default, words: None }
+    Prop { name: (*a.name.text).into(), spelled, default, prefix, words }
 }
 
 /// The type of a value that the form does not print, from its constraint.
@@ -287,10 +309,16 @@ impl Builder<'_> {
 
     fn custom(&mut self, name: &str, args: &[AsmItem]) -> Result<Item, String> {
         if name == "words" {
-            return Ok(Item::Prop(self.prop(args.first())?));
+            let k = self.prop(args.first())?;
+            self.format.props[k].spelled = Spelled::Words;
+            return Ok(Item::Prop(k));
         }
         Ok(Item::Custom(match name {
-            "signature" => Custom::Signature,
+            "signature" | "FunctionLike" => Custom::Signature,
+            "SelectType" => match args.first() {
+                Some(AsmItem::Directive { args, .. }) => Custom::SelectType(self.operands(args.first())?),
+                _ => return Err("SelectType names the condition and the result".into()),
+            },
             "axes" => Custom::Axes(self.prop(args.first())?),
             "carry" => Custom::Carry(self.operands(args.first())?, self.region(args.get(1))?),
             other => return Err(format!("there is no custom form '{other}'")),

@@ -120,6 +120,12 @@ impl Library {
                 graph_region: core.graph_region || graph || has("graph_region"),
                 no_terminator: core.no_terminator || graph || has("no_terminator"),
                 single_block: core.single_block || has("single_block"),
+                implicit_terminator: match &*def.name.text {
+                    "kernels.func" => Some("kernels.return".into()),
+                    "kernels.for" => Some("kernels.yield".into()),
+                    _ => core.implicit_terminator.clone(),
+                },
+                symbol_uses: symbol_uses(def),
                 format: core.format.or(format),
                 ..core
             };
@@ -150,4 +156,10 @@ impl Library {
         }
         wrong
     }
+}
+
+/// The properties of an op that refer to symbols.
+fn symbol_uses(def: &OpDef) -> Vec<Box<str>> {
+    let Signature::Named(sig) = &def.signature else { return Vec::new() };
+    sig.attrs.iter().filter(|a| a.kind == rinductor_defs::ast::AttrKind::SymbolRef).map(|a| (*a.name.text).into()).collect()
 }

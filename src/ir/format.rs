@@ -52,6 +52,12 @@ pub enum Spelled {
     IndexInt,
     /// A string without quotes: a word.
     Word,
+    /// An array of strings as words with commas.
+    Words,
+    /// Nothing: the words around it say that it is there.
+    Unit,
+    /// `<nsw, nuw>` for `#arith.overflow<nsw, nuw>`: the attribute without the name that the property's `prefix` gives.
+    Flags,
     /// `@name` for a string.
     SymbolName,
     /// A type without more.
@@ -67,6 +73,8 @@ pub struct Prop {
     pub spelled: Spelled,
     /// Not printed when it has this value (an attribute as text); parsed as absent.
     pub default: Option<Box<str>>,
+    /// What stands before `<…>` in the attribute of [`Spelled::Flags`]: `#arith.fastmath`.
+    pub prefix: Option<Box<str>>,
     /// The words of an enumeration that is kept as an `i64` or `i32` integer (the width): number i means word i.
     pub words: Option<(u32, Box<[Box<str>]>)>,
 }
@@ -181,8 +189,11 @@ pub enum Custom {
     Signature,
     /// `{x = 4096 tile 1 parallel, …}`: property number `.0`.
     Axes(usize),
-    /// `(%c = %init, …) : types`: loop-carried values: operands number `.0`, region number `.1`, whose last block arguments they are.
+    /// `carry (%c = %init, …) : types`, if there are any: loop-carried values: operands number `.0`, region number `.1`, whose last block
+    /// arguments they are; the results have their types.
     Carry(usize, usize),
+    /// `t`, or `c, t` where the type of operand number `.0` is not `i1`: the condition and the result of a select.
+    SelectType(usize),
 }
 
 fn word(text: &str) -> Box<str> {
@@ -190,7 +201,7 @@ fn word(text: &str) -> Box<str> {
 }
 
 fn attr(name: &str, spelled: Spelled) -> Prop {
-    Prop { name: word(name), spelled, default: None, words: None }
+    Prop { name: word(name), spelled, default: None, prefix: None, words: None }
 }
 
 impl Format {

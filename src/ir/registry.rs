@@ -27,6 +27,8 @@ pub struct OpInfo {
     pub single_block: bool,
     /// The terminator, without operands, that the pretty form leaves out.
     pub implicit_terminator: Option<Box<str>>,
+    /// Properties that refer to symbols which must exist.
+    pub symbol_uses: Vec<Box<str>>,
     /// The pretty form.
     pub format: Option<Arc<Format>>,
     /// What its definition requires.
@@ -70,7 +72,8 @@ impl Registry {
         let func = Format::func_func();
         r.add_op("func.func", OpInfo { isolated: true, symbol: true, format: Some(Arc::new(func)), ..base() });
         r.add_op("func.return", OpInfo { terminator: true, format: Some(Arc::new(Format::func_return())), ..base() });
-        r.add_op("func.call", OpInfo { format: Some(Arc::new(Format::func_call())), ..base() });
+        let callee = vec!["callee".into()];
+        r.add_op("func.call", OpInfo { format: Some(Arc::new(Format::func_call())), symbol_uses: callee, ..base() });
         r
     }
 

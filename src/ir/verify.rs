@@ -5,12 +5,12 @@
 
 use super::dominance::Dominance;
 use super::registry::{OpInfo, Registry};
-use super::{Attr, AttrData, Block, Def, Dict, Ir, Op, Region, TypeData, Value};
+use super::{Attr, AttrData, Block, Def, Ir, Op, Region, TypeData, Value};
 use rinductor_support::{Diagnostic, EntityId, FxHashMap, FxHashSet, Name};
 
 /// Reports all that is wrong with an op and what is nested in it.
 pub fn verify(ir: &Ir, registry: &Registry, root: Op) -> Vec<Diagnostic> {
-    let mut v = Verifier { ir, registry, diagnostics: Vec::new(), infos: FxHashMap::default(), symbol_users: Vec::new(), plain: FxHashSet::default() };
+    let mut v = Verifier { ir, registry, diagnostics: Vec::new(), infos: FxHashMap::default(), symbol_users: Vec::new() };
     v.structure(root);
     v.symbols();
     v.dominance(root);
@@ -24,8 +24,6 @@ struct Verifier<'a> {
     infos: FxHashMap<Name, Option<&'a OpInfo>>,
     /// Ops that refer to symbols, each with the nearest symbol table around it.
     symbol_users: Vec<(Op, Op)>,
-    /// Dictionaries known to hold no symbol reference.
-    plain: FxHashSet<Dict>,
 }
 
 impl<'a> Verifier<'a> {
@@ -46,7 +44,7 @@ impl<'a> Verifier<'a> {
         while let Some((op, table)) = work.pop() {
             let info = self.info(op);
             self.one(op, info);
-            if self.has_symbols(op)
+            if info.is_some_and(|i| !i.symbol_uses.is_empty())
                 && let Some(table) = table
             {
                 self.symbol_users.push((op, table));
@@ -139,33 +137,14 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn has_symbols(&mut self, op: Op) -> bool {
-        let data = self.ir.op(op);
-        [data.props, data.attrs].into_iter().any(|d| {
-            if self.ir.dict(d).is_empty() || self.plain.contains(&d) {
-                return false;
-            }
-            let mut found = false;
-            symbols_of(self.ir, d, &mut |_, _| found = true);
-            if !found {
-                self.plain.insert(d);
-            }
-            found
-        })
-    }
-
     /// A known op that refers to a symbol refers to one that exists. Symbols are looked for in the symbol tables around the op.
     fn symbols(&mut self) {
         let mut tables: FxHashMap<Op, FxHashMap<Box<str>, Op>> = FxHashMap::default();
         for (op, table) in std::mem::take(&mut self.symbol_users) {
-            // What the attributes of an unknown op mean is unknown.
-            if self.info(op).is_none_or(|i| i.symbol_table) {
-                continue;
-            }
+            let uses = self.info(op).map_or(&[][..], |i| &i.symbol_uses);
             let mut missing: Vec<String> = Vec::new();
-            let data = self.ir.op(op);
-            for d in [data.props, data.attrs] {
-                symbols_of(self.ir, d, &mut |root, nested| {
+            for attr in uses.iter().filter_map(|key| self.ir.attr_of(op, key)) {
+                symbols_of(self.ir, attr, &mut |root, nested| {
                     let mut around = Some(table);
                     let found = loop {
                         let Some(t) = around else { break false };
@@ -375,9 +354,9 @@ impl Walk {
     }
 }
 
-/// Calls `f` for every symbol reference in a dictionary.
-fn symbols_of(ir: &Ir, dict: Dict, f: &mut dyn FnMut(Name, &[Name])) {
-    let mut work: Vec<Attr> = ir.dict(dict).iter().map(|e| e.1).collect();
+/// Calls `f` for every symbol reference in an attribute.
+fn symbols_of(ir: &Ir, attr: Attr, f: &mut dyn FnMut(Name, &[Name])) {
+    let mut work = vec![attr];
     let mut seen: FxHashSet<Attr> = FxHashSet::default();
     while let Some(attr) = work.pop() {
         if !seen.insert(attr) {

@@ -12,7 +12,7 @@ mod types;
 use super::ParseOptions;
 use super::grammar::{IrGrammar, Rule};
 use crate::ir::registry::OpInfo;
-use crate::ir::{Ir, OpSpec, Region};
+use crate::ir::{Dict, Ir, OpSpec, Region};
 use leaf::{Alias, AliasState, Leaves};
 use pest::Parser as _;
 use rinductor_support::{Diagnostic, FxHashMap, Name, SourceId, SourceMap, Span};
@@ -34,6 +34,8 @@ pub struct Parser<'a> {
     leaves: Leaves<'a>,
     /// What is known of the ops met so far.
     infos: FxHashMap<Name, Option<&'a OpInfo>>,
+    /// Properties and attributes of an op's name as its definition has them, for those that were given.
+    known: FxHashMap<(Name, Dict, Dict), (Dict, Dict)>,
     /// Where each alias definition begins and ends.
     alias_spans: FxHashMap<usize, usize>,
     alias_depth: usize,
@@ -58,6 +60,7 @@ pub fn parse(sources: &SourceMap, source: SourceId, options: &ParseOptions<'_>) 
         frames: Vec::new(),
         leaves: Leaves::default(),
         infos: FxHashMap::default(),
+        known: FxHashMap::default(),
         alias_spans: FxHashMap::default(),
         alias_depth: 0,
         pos: 0,
@@ -144,6 +147,9 @@ impl<'a> Parser<'a> {
     fn find_aliases(&mut self) {
         let mut start = 0;
         for line in self.text.split_inclusive('\n') {
+            if self.stop {
+                return;
+            }
             let indent = line.len() - line.trim_start().len();
             if matches!(line.as_bytes().get(indent), Some(b'#' | b'!')) {
                 self.alias_definition(start + indent);

@@ -319,6 +319,13 @@ impl<'a> Parser<'a> {
                 let name = self.ir.name(&format.props[*prop].name);
                 op.props.push((name, attr));
             }
+            Item::Custom(Custom::SelectType(condition)) => {
+                let first = self.type_here()?;
+                let (condition_type, result) =
+                    if self.lit(",") { (first, self.type_here()?) } else { (self.ir.int_type(1), first) };
+                op.operand_types[*condition] = Some(vec![condition_type]);
+                op.result_types[0] = Some(vec![result]);
+            }
             Item::Custom(Custom::Carry(operands, region)) => self.carry(op, *operands, *region)?,
         }
         Some(false)
@@ -449,6 +456,25 @@ impl<'a> Parser<'a> {
                 let text = self.prefix(Rule::bare_id)?.as_str();
                 Some(self.ir.string_attr(text))
             }
+            Spelled::Words => {
+                let mut items = Vec::new();
+                loop {
+                    let text = self.prefix(Rule::bare_id)?.as_str();
+                    items.push(self.ir.string_attr(text));
+                    if !self.lit(",") {
+                        break;
+                    }
+                }
+                Some(self.ir.array_attr(&items))
+            }
+            Spelled::Unit => Some(self.ir.unit_attr()),
+            Spelled::Flags => {
+                let flags = self.prefix(Rule::flags)?.as_str();
+                let words: Vec<&str> = flags.trim_matches(['<', '>']).split(',').map(str::trim).collect();
+                let prefix = prop.prefix.as_deref().unwrap_or("#");
+                let text = format!("{prefix}<{}>", words.join(", "));
+                Some(self.ir.make_attr(AttrData::Dialect(text.into())))
+            }
             Spelled::SymbolName => {
                 let text = self.prefix(Rule::symbol_name)?.as_str();
                 let name = self.symbol_name(text)?;
@@ -519,6 +545,9 @@ impl<'a> Parser<'a> {
                     Spelled::SymbolName => rest.starts_with('@'),
                     Spelled::Word => rest.starts_with(|c: char| c.is_ascii_alphabetic()) && IrGrammar::parse(Rule::pretty_head, rest).is_ok(),
                     Spelled::Int(_) | Spelled::IndexInt => rest.starts_with(|c: char| c.is_ascii_digit() || c == '-'),
+                    Spelled::Unit => true,
+                    Spelled::Words => rest.starts_with(|c: char| c.is_ascii_alphabetic()),
+                    Spelled::Flags => rest.starts_with('<'),
                     Spelled::Attr | Spelled::Type => !rest.starts_with([':', ')', ']', '}', ',', '=', '%', '^']) && !rest.is_empty(),
                 }
             }
@@ -721,6 +750,9 @@ impl<'a> Parser<'a> {
     }
 
     fn carry(&mut self, op: &mut PrettyOp<'a>, operands: usize, region: usize) -> Option<()> {
+        if !self.word("carry") {
+            return Some(());
+        }
         self.expect("(")?;
         let (mut ids, mut inits) = (Vec::new(), Vec::new());
         loop {
@@ -740,6 +772,9 @@ impl<'a> Parser<'a> {
         }
         op.args[region].extend(ids.into_iter().zip(types.iter().copied()));
         op.operands[operands] = inits;
+        if let Some(results) = op.result_types.first_mut() {
+            *results = Some(types.clone());
+        }
         op.operand_types[operands] = Some(types);
         Some(())
     }
@@ -784,7 +819,8 @@ impl<'a> Parser<'a> {
         let values = self.operand_values(&op)?;
         let types = self.result_values(&op, &values)?;
         if format.segments {
-            let sizes: Vec<i64> = values.iter().map(|g| g.len() as i64).collect();
+            let named = |(i, _): &(usize, &Vec<Value>)| !format.operands[*i].name.is_empty();
+            let sizes: Vec<i64> = values.iter().enumerate().filter(named).map(|(_, g)| g.len() as i64).collect();
             let (name, attr) = (self.ir.name("operandSegmentSizes"), self.ir.i32_array_attr(&sizes));
             op.props.push((name, attr));
         }

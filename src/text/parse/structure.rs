@@ -216,20 +216,33 @@ impl<'a> Parser<'a> {
 
     /// Moves entries that the op's definition names from the attributes to the properties: generic text may give them in either place.
     fn known_props(&mut self, name: Name, props: Dict, attrs: Dict) -> (Dict, Dict) {
-        if attrs == Dict::default() {
+        if attrs == Dict::default() && props == Dict::default() {
             return (props, attrs);
         }
         let Some(format) = self.info(name).and_then(|i| i.format.as_deref()) else { return (props, attrs) };
+        if let Some(&known) = self.known.get(&(name, props, attrs)) {
+            return known;
+        }
+        let made = self.spread_props(format, props, attrs);
+        self.known.insert((name, props, attrs), made);
+        made
+    }
+
+    fn spread_props(&mut self, format: &crate::ir::format::Format, props: Dict, attrs: Dict) -> (Dict, Dict) {
         let ir = &mut self.ir;
+        // A property that says what holds without it is left out.
+        let is_default = |n: Name, a: crate::ir::Attr, ir: &crate::ir::Ir| {
+            let text = ir.text(n);
+            let default = format.props.iter().find(|p| &*p.name == text).and_then(|p| p.default.as_deref());
+            default.is_some_and(|d| crate::text::print::AttrText::of_attr(ir, a).to_string() == d)
+        };
         let is_prop = |n: Name, ir: &crate::ir::Ir| {
             let text = ir.text(n);
             text == "operandSegmentSizes" && format.segments || format.props.iter().any(|p| &*p.name == text)
         };
         let (mine, rest): (Vec<_>, Vec<_>) = ir.dict(attrs).iter().copied().partition(|&(n, _)| is_prop(n, ir));
-        if mine.is_empty() {
-            return (props, attrs);
-        }
-        let all: Vec<_> = mine.into_iter().chain(ir.dict(props).iter().copied()).collect();
+        let all = mine.into_iter().chain(ir.dict(props).iter().copied());
+        let all: Vec<_> = all.filter(|&(n, a)| !is_default(n, a, ir)).collect();
         (ir.make_dict(all), ir.make_dict(rest))
     }
 

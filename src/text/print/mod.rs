@@ -12,7 +12,7 @@ use attrs::{result_types, ty};
 use names::Naming;
 use pretty::PrettyPrint;
 use rinductor_index::{Atom, Expr};
-use rinductor_support::{FxHashMap, Name};
+use rinductor_support::{FxHashMap, FxHashSet, Name};
 use std::fmt::Write;
 
 /// How IR is written.
@@ -60,6 +60,8 @@ struct Printer<'a> {
     options: &'a PrintOptions,
     out: &'a mut String,
     naming: Naming,
+    /// Functions in pretty form: in them the ops of `func` are written without their dialect.
+    pretty_functions: FxHashSet<Op>,
     /// Texts that were written before.
     types: FxHashMap<Type, Box<str>>,
     dicts: FxHashMap<Dict, Box<str>>,
@@ -82,6 +84,7 @@ pub fn print(ir: &Ir, registry: &Registry, options: &PrintOptions, op: Op, out: 
         options,
         out,
         naming,
+        pretty_functions: FxHashSet::default(),
         types: FxHashMap::default(),
         dicts: FxHashMap::default(),
         infos: FxHashMap::default(),

@@ -20,6 +20,8 @@ pub struct PrettyPrint<'a> {
     space: bool,
     /// Whether punctuation was written last.
     punctuation: bool,
+    /// Whether a keyword was written last.
+    keyword: bool,
     /// How many arguments of each region's first block were written.
     args_done: Vec<usize>,
 }
@@ -42,9 +44,13 @@ impl<'a> Printer<'a> {
             indent,
             space: false,
             punctuation: false,
+            keyword: false,
             args_done: vec![0; format.regions.len().max(1)],
         };
         self.sayable(&state).then(|| {
+            if ir.is_op(op, "func.func") {
+                self.pretty_functions.insert(op);
+            }
             let name = self.short_name(op);
             self.out.push_str(name);
             PrettyPrint { space: true, ..state }
@@ -57,7 +63,7 @@ impl<'a> Printer<'a> {
         let name = ir.op_name(op);
         match name.split_once('.') {
             Some(("builtin", short)) => short,
-            Some(("func", short)) if ir.parent_op(op).is_some_and(|p| ir.is_op(p, "func.func")) && short != "func" => short,
+            Some(("func", short)) if short != "func" && ir.parent_op(op).is_some_and(|p| self.pretty_functions.contains(&p)) => short,
             _ => name,
         }
     }
@@ -68,10 +74,11 @@ impl<'a> Printer<'a> {
         let mut lists = Vec::new();
         if segments {
             let sizes = self.ir.operand_segments(op)?;
-            if sizes.len() != names.len() {
+            let named = names.iter().filter(|v| !v.name.is_empty()).count();
+            if sizes.len() != named {
                 return None;
             }
-            for (v, n) in names.iter().zip(sizes) {
+            for (v, n) in names.iter().zip(sizes.into_iter().chain(std::iter::repeat(0))) {
                 let list: Vec<Value> = rest.by_ref().take(usize::try_from(n).ok()?).collect();
                 let fits = match v.many {
                     Many::One => list.len() == 1,
@@ -153,8 +160,8 @@ impl<'a> Printer<'a> {
             TypeFrom::Same(name) => of(name) == Some(is),
             TypeFrom::ElementOf(name) => of(name).map(|t| ir.element_type(t)) == Some(is),
             TypeFrom::Like(name, element) => {
-                of(name).is_some_and(|t| shape_key(ir, t) == shape_key(ir, is))
-                    && attrs::AttrText::of_type(ir, ir.element_type(is)).to_string() == **element
+                attrs::AttrText::of_type(ir, ir.element_type(is)).to_string() == **element
+                    && of(name).is_some_and(|t| with_element(ir, t, ir.element_type(is)) == Some(is))
             }
             TypeFrom::AttrType(prop) => ir.attr_of(s.op, prop).is_some_and(|a| match ir.attr(a) {
                 AttrData::Integer { ty, .. }
@@ -200,6 +207,7 @@ impl<'a> Printer<'a> {
         }
         s.space = true;
         s.punctuation = false;
+        s.keyword = false;
     }
 
     fn literal(&mut self, s: &mut PrettyPrint<'a>, text: &str) {
@@ -209,7 +217,7 @@ impl<'a> Printer<'a> {
         } else if s.punctuation {
             !">)}],".contains(first)
         } else {
-            !"<>(){}[],".contains(first)
+            !"<>(){}[],".contains(first) || (s.keyword && "[{".contains(first))
         };
         if s.space && before {
             self.out.push(' ');
@@ -217,6 +225,7 @@ impl<'a> Printer<'a> {
         self.out.push_str(text);
         s.space = text.len() != 1 || !"<({[".contains(first);
         s.punctuation = first != '_' && !first.is_ascii_alphabetic();
+        s.keyword = !s.punctuation;
     }
 
     fn values(&mut self, values: &[Value]) {
@@ -271,8 +280,10 @@ impl<'a> Printer<'a> {
             }
             Item::Prop(i) => {
                 let prop = &s.format.props[*i];
-                if let Some(attr) = ir.attr_of(s.op, &prop.name) {
-                    self.set_off(s);
+                if let Some(attr) = ir.attr_of(s.op, &prop.name).filter(|_| prop.spelled != Spelled::Unit) {
+                    if prop.spelled != Spelled::Flags {
+                        self.set_off(s);
+                    }
                     self.prop(prop, attr);
                 }
             }
@@ -282,7 +293,8 @@ impl<'a> Printer<'a> {
                     return None;
                 }
                 self.set_off(s);
-                return Some((region, self.how(s.op, *args_elsewhere)));
+                let elsewhere = *args_elsewhere || s.args_done[*index] > 0;
+                return Some((region, self.how(s.op, elsewhere)));
             }
             Item::AllRegions => {
                 // One region at a time; the item comes again for the next.
@@ -358,7 +370,7 @@ impl<'a> Printer<'a> {
             }
             Item::Args { region, count } => {
                 self.set_off(s);
-                let args: Vec<Value> = self.args(s, *region, *count);
+                let args = self.args(s, *region, *count);
                 self.out.push('(');
                 for (i, &arg) in args.iter().enumerate() {
                     if i > 0 {
@@ -377,11 +389,7 @@ impl<'a> Printer<'a> {
                     ir.attr_of(s.op, &s.format.props[*map].name).map(|a| ir.attr(a))
                 {
                     if !exprs.is_empty() {
-                        if s.space && !s.punctuation {
-                            self.out.push(' ');
-                        }
-                        s.space = true;
-                        s.punctuation = false;
+                        self.set_off(s);
                     }
                     let list = &s.operands[*operands];
                     let naming = &self.naming;
@@ -431,6 +439,12 @@ impl<'a> Printer<'a> {
                 let mut text = String::new();
                 attrs::integer(ir, *value, *ty, &mut text).expect("a string takes all text");
                 text
+            }
+            (Spelled::Words, AttrData::Array(items)) => {
+                items.iter().filter_map(|&a| ir.as_str(a)).collect::<Vec<_>>().join(", ")
+            }
+            (Spelled::Flags, AttrData::Dialect(text)) => {
+                text.strip_prefix(prop.prefix.as_deref().unwrap_or("#")).unwrap_or(text).to_string()
             }
             (Spelled::Word, AttrData::String(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
             (Spelled::SymbolName, AttrData::String(bytes)) => {
@@ -497,11 +511,23 @@ impl<'a> Printer<'a> {
                 }
                 self.out.push('}');
             }
-            Custom::Carry(operands, region) => {
+            Custom::SelectType(condition) => {
                 self.set_off(s);
+                let condition = ir.value_type(s.operands[condition][0]);
+                if !matches!(ir.ty(condition), TypeData::Integer { width: 1, .. }) {
+                    self.ty(condition);
+                    self.out.push_str(", ");
+                }
+                self.ty(ir.value_type(s.results[0][0]));
+            }
+            Custom::Carry(operands, region) => {
                 let inits = s.operands[operands].clone();
+                if inits.is_empty() {
+                    return;
+                }
+                self.set_off(s);
                 let args = self.args(s, region, None);
-                self.out.push('(');
+                self.out.push_str("carry (");
                 for (i, (&arg, &init)) in args.iter().zip(&inits).enumerate() {
                     if i > 0 {
                         self.out.push_str(", ");
@@ -531,6 +557,7 @@ impl<'a> Printer<'a> {
             _ => &[],
         };
         let block = ir.regions_of(op).first().and_then(|&r| ir.blocks_of(r).first());
+        s.args_done[0] = block.map_or(0, |&b| ir.block_args(b).len());
         let (arg_attrs, res_attrs) = (dicts("arg_attrs"), dicts("res_attrs"));
         self.out.push('(');
         for (i, &t) in inputs.iter().enumerate() {
@@ -585,8 +612,18 @@ fn function_type(ir: &crate::ir::Ir, op: Op) -> Option<(&[Type], &[Type])> {
     }
 }
 
-fn shape_key(ir: &crate::ir::Ir, t: Type) -> Option<(std::mem::Discriminant<TypeData>, Vec<i64>)> {
-    Some((std::mem::discriminant(ir.ty(t)), ir.shape(t).unwrap_or(&[]).to_vec()))
+/// The type that is another with this element, if there is such a type.
+fn with_element(ir: &crate::ir::Ir, t: Type, element: Type) -> Option<Type> {
+    let mut data = ir.ty(t).clone();
+    match &mut data {
+        TypeData::Tensor { element: e, .. }
+        | TypeData::UnrankedTensor(e)
+        | TypeData::MemRef { element: e, .. }
+        | TypeData::UnrankedMemRef { element: e, .. }
+        | TypeData::Vector { element: e, .. } => *e = element,
+        _ => return Some(element),
+    }
+    ir.types.find(&data)
 }
 
 /// How many entries a property has: arguments, in the forms that name arguments by it.
@@ -610,6 +647,7 @@ fn present(p: &Printer<'_>, s: &PrettyPrint<'_>, item: &Item) -> bool {
         Item::AllResultTypes | Item::FunctionalType => ir.num_results(s.op) > 0,
         Item::Prop(i) | Item::Custom(Custom::Axes(i)) => prop(*i),
         Item::Subscript { map, .. } => prop(*map),
+        Item::Custom(Custom::SelectType(_)) => true,
         Item::Custom(Custom::Carry(i, _)) => !s.operands[*i].is_empty(),
         Item::Region { index, .. } => ir.regions_of(s.op).get(*index).is_some_and(|&r| !ir.blocks_of(r).is_empty()),
         Item::AllRegions => !ir.regions_of(s.op).is_empty(),
@@ -696,16 +734,25 @@ impl Uses {
                     self.wrong |= !signature_right(p, s.op);
                 }
                 Item::Custom(Custom::Axes(i)) => self.props.push(*i),
-                Item::Custom(Custom::Carry(i, _)) => {
+                Item::Custom(Custom::SelectType(condition)) => {
+                    self.operand_types.push(*condition);
+                    self.result_types.push(0);
+                }
+                Item::Custom(Custom::Carry(i, region)) => {
                     self.operands.push(*i);
                     self.operand_types.push(*i);
+                    self.result_types.push(0);
+                    let types = |list: &[Value]| list.iter().map(|&v| ir.value_type(v)).collect::<Vec<_>>();
+                    let block = ir.regions_of(s.op).get(*region).and_then(|&r| ir.blocks_of(r).first());
+                    let args = block.map_or(&[][..], |&b| ir.block_args(b));
+                    let (inits, results) = (types(&s.operands[*i]), s.results.first().map_or(Vec::new(), |r| types(r)));
+                    self.wrong |= types(args) != inits || results != inits;
                 }
                 Item::Region { index, args_elsewhere } => {
                     let region = ir.regions_of(s.op).get(*index);
                     let blocks = region.map_or(&[][..], |&r| ir.blocks_of(r));
-                    // Where a form names the arguments, the region has a block to which they belong, and no op goes to it.
+                    // Where a form names the arguments, the region has a block to which they belong.
                     self.wrong |= *args_elsewhere && blocks.is_empty() && !format.regions[*index].optional;
-                    self.wrong |= *args_elsewhere && blocks.first().is_some_and(|&b| ir.block(b).name.is_some());
                 }
                 Item::Lit(_) | Item::Space | Item::Newline | Item::NoSpace | Item::Successor(_) => {}
             }
@@ -729,6 +776,18 @@ fn prop_right(p: &Printer<'_>, prop: &Prop, attr: Option<Attr>) -> bool {
         }
         (Spelled::IndexInt, AttrData::Integer { ty, .. }) => matches!(ir.ty(*ty), TypeData::Index),
         (Spelled::Word, AttrData::String(b)) => std::str::from_utf8(b).is_ok_and(attrs::is_bare),
+        (Spelled::Words, AttrData::Array(items)) => {
+            !items.is_empty()
+                && items.iter().all(|&a| matches!(ir.attr(a), AttrData::String(b) if std::str::from_utf8(b).is_ok_and(attrs::is_bare)))
+        }
+        (Spelled::Unit, AttrData::Unit) => true,
+        (Spelled::Flags, AttrData::Dialect(text)) => prop
+            .prefix
+            .as_deref()
+            .and_then(|p| text.strip_prefix(p))
+            .and_then(|t| t.strip_prefix('<'))
+            .and_then(|t| t.strip_suffix('>'))
+            .is_some_and(|t| t.split(", ").all(attrs::is_bare)),
         (Spelled::SymbolName, AttrData::String(b)) => std::str::from_utf8(b).is_ok(),
         _ => false,
     }

@@ -92,8 +92,17 @@ fn main() -> std::process::ExitCode {
             return std::process::ExitCode::FAILURE;
         }
     };
+    let registry = match rinductor::dialects::library::Library::builtin() {
+        Ok(library) => library.registry(),
+        Err((library, wrong)) => {
+            wrong.iter().for_each(|d| eprintln!("{}", d.headline(&library.sources)));
+            return std::process::ExitCode::FAILURE;
+        }
+    };
+    let (registry, wrong) = registry;
+    wrong.iter().for_each(|d| eprintln!("{}", d.message));
     let mut sources = SourceMap::new();
-    let (out, diagnostics) = parse_and_print(&mut sources, &file, bytes, &Registry::core(), &options);
+    let (out, diagnostics) = parse_and_print(&mut sources, &file, bytes, &registry, &options);
     for d in &diagnostics {
         eprintln!("{}", d.headline(&sources));
     }
