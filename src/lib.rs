@@ -23,4 +23,8 @@ pub mod passes;
 
 pub mod codegen;
 
+pub mod driver {
+    pub mod reference;
+}
+
 pub mod runtime;

@@ -188,7 +188,7 @@ impl Interp<'_> {
         }
         for op in self.ir.block_op_list(body) {
             if self.ir.is_op(op, "func.return") {
-                return self.ir.operand_list(op).iter().map(|&v| self.output(op, v)).collect();
+                return self.ir.operand_list(op).into_iter().map(|v| self.output(op, v)).collect();
             }
             self.op(op)?;
         }
@@ -249,9 +249,9 @@ impl Interp<'_> {
             .collect()
     }
 
-    fn output(&self, op: Op, v: Value) -> Result<Output, Trap> {
-        if let Some(a) = self.arrays.get(&v) {
-            return Ok(Output::Tensor(a.clone()));
+    fn output(&mut self, op: Op, v: Value) -> Result<Output, Trap> {
+        if let Some(a) = self.arrays.get(&v).cloned() {
+            return Ok(Output::Tensor(self.laid_out(v, a)?));
         }
         if let Some(n) = self.numbers.get(&v) {
             return Ok(Output::Int(*n));
@@ -260,6 +260,22 @@ impl Interp<'_> {
             TypeData::None => Ok(Output::None),
             _ => Err(Trap::at(&self.ir, op, "returns what has no value")),
         }
+    }
+
+    /// A returned tensor has the strides that its type says; a buffer has its own already.
+    fn laid_out(&mut self, v: Value, a: Array) -> Result<Array, Trap> {
+        let ty = self.ir.value_type(v);
+        if !matches!(self.ir.ty(ty), TypeData::Tensor { .. }) {
+            return Ok(a);
+        }
+        let Some((strides, _)) = strides_of(&mut self.ir, ty) else { return Ok(a) };
+        let strides = self.sizes(&strides)?;
+        if strides == a.strides {
+            return Ok(a);
+        }
+        let out = Array::with_strides(a.dtype, &a.sizes, &strides).ok_or_else(|| Trap::new("a result is too large"))?;
+        copy(&a, &out)?;
+        Ok(out)
     }
 
     fn op(&mut self, op: Op) -> Result<(), Trap> {
@@ -394,6 +410,9 @@ impl Interp<'_> {
             return Err(Trap::at(&self.ir, op, "gave fewer results than it has"));
         }
         for (&r, a) in call.results.iter().zip(results) {
+            if matches!(self.ir.ty(self.ir.value_type(r)), TypeData::None) {
+                continue;
+            }
             if self.ir.is_op(op, "kernels.extern") {
                 let out = self.tensor(r)?;
                 copy(&a, &out).map_err(|t| t.or_at(&self.ir, op))?;

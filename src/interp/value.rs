@@ -15,6 +15,8 @@ pub struct Array {
     pub strides: Vec<i64>,
     /// Offset in elements.
     pub offset: i64,
+    /// Where the allocation begins in the memory, in elements: not 0 for a buffer in an arena.
+    base: i64,
     memory: Rc<RefCell<Vec<u8>>>,
 }
 
@@ -46,6 +48,7 @@ impl Array {
             sizes: sizes.to_vec(),
             strides: strides.to_vec(),
             offset: 0,
+            base: 0,
             memory: Rc::new(RefCell::new(vec![0; bytes as usize])),
         })
     }
@@ -57,16 +60,17 @@ impl Array {
         a
     }
 
-    /// The same memory under another shape; places outside it are noticed when they are read.
+    /// The same allocation under another shape, the offset counted from its start; places outside it are noticed when they are read.
     #[must_use]
     pub fn view(&self, sizes: &[i64], strides: &[i64], offset: i64) -> Array {
-        Array { sizes: sizes.to_vec(), strides: strides.to_vec(), offset, ..self.clone() }
+        Array { sizes: sizes.to_vec(), strides: strides.to_vec(), offset: self.base + offset, ..self.clone() }
     }
 
     /// The type of `like` over this memory, from a byte offset on (a multiple of the element size).
     #[must_use]
     pub fn place_for(&self, like: &Array, bytes: i64) -> Array {
-        Array { offset: bytes / like.dtype.size() as i64, memory: self.memory.clone(), ..like.clone() }
+        let base = bytes / like.dtype.size() as i64;
+        Array { offset: base, base, memory: self.memory.clone(), ..like.clone() }
     }
 
     /// How many elements there are.

@@ -53,7 +53,7 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(ir: &mut Ir, func: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
-    let outcome = host::form_function(ir, func)?;
+    let outcome = host::form_function(ir, func, cx.infos)?;
     cx.count("kernels", outcome.kernels);
     cx.count("views", outcome.views);
     cx.count("externs", outcome.externs);

@@ -24,7 +24,7 @@ pub fn choose(ir: &mut Ir, func: Op, axes: &[Axis], vector_bytes: i64) -> Option
     let mut best: Option<(i64, usize, String)> = None;
     for a in 0..axes.len() {
         let extent = cost::estimate(ir, axes[a].extent) as i64;
-        if extent < 2 {
+        if extent < 2 || in_order(ir, func, axes, a) {
             continue;
         }
         let varying = varying_values(ir, func, axes, a);
@@ -65,6 +65,21 @@ pub fn choose(ir: &mut Ir, func: Op, axes: &[Axis], vector_bytes: i64) -> Option
     let extent = ir.exprs.as_int(axes[axis].extent).unwrap_or(lanes);
     let tile = lanes.min((extent.max(1) as u64).next_power_of_two() as i64);
     (tile > 1).then_some(Choice { axis, tile, why })
+}
+
+/// Whether the steps of an axis must be taken one after the other: a loop over it hands values on, or writes where data says.
+fn in_order(ir: &Ir, func: Op, axes: &[Axis], axis: usize) -> bool {
+    ir.ops_named(func, "kernels.for").into_iter().any(|walk| {
+        if !kernels::walked_axes(ir, walk).contains(&axes[axis].name) {
+            return false;
+        }
+        let writes_by_data = |op: Op| match ir.op_name(op) {
+            "kernels.atomic" => true,
+            "kernels.store" => ir.operands(op).skip(2).any(|v| kernels::axis_of(ir, axes, v).is_none()),
+            _ => false,
+        };
+        ir.num_operands(walk) > 0 || ir.nested_ops(walk).into_iter().any(writes_by_data)
+    })
 }
 
 /// Lanes of a vector: by the widest float that is computed with, else by the widest element that is stored.

@@ -1,8 +1,7 @@
 //! The axes of a group's kernel: neighbours that every access walks as one are merged, and the innermost is the one with the smallest steps.
 
-use super::kernel::Axis;
-use super::layout::linear_offset;
-use crate::dialects::loops::{Access, Dims, strides_of};
+use super::kernel::{Axis, linear};
+use crate::dialects::loops::{Access, Dims};
 use crate::ir::{Ir, Op, Value};
 use crate::sched::group::Group;
 use crate::sched::nest::NestInfo;
@@ -175,23 +174,8 @@ fn occurs(ir: &Ir, index: &[Expr], n: usize) -> Vec<bool> {
 
 fn access_steps(ir: &mut Ir, ty: crate::ir::Type, index: &[Expr], n: usize, guarded: bool) -> Steps {
     let occurs = occurs(ir, index, n);
-    let linear = (!guarded).then(|| linear_steps(ir, ty, index, n)).flatten();
+    let linear = (!guarded).then(|| linear(ir, ty, index, n)).flatten().map(|(steps, _)| steps);
     Steps { linear, occurs, store: false }
-}
-
-fn linear_steps(ir: &mut Ir, ty: crate::ir::Type, index: &[Expr], n: usize) -> Option<Vec<Expr>> {
-    let (strides, offset) = strides_of(ir, ty)?;
-    let mut rest = linear_offset(ir, (&strides, offset), index);
-    let mut out = Vec::new();
-    for a in 0..n {
-        let (stride, next) = ir.exprs.linear_in(rest, Atom::Dim(a as u32))?;
-        if ir.exprs.has_dims(stride) {
-            return None;
-        }
-        out.push(stride);
-        rest = next;
-    }
-    (!ir.exprs.has_dims(rest)).then_some(out)
 }
 
 /// Whether every access sees `outer` and `inner` as one axis `outer * extent + inner`, or neither.

@@ -1,9 +1,11 @@
 //! The host function: what each op of the loop level becomes between kernels.
 
 use crate::dialects::loops::{Nest, NestKind, sizes_of, strides_of};
-use crate::ir::{Attr, AttrData, InsertPoint, Ir, Op, OpSpec, Type, Value};
+use crate::ir::{Attr, AttrData, Dict, InsertPoint, Ir, Op, OpSpec, Type, TypeData, Value};
 use crate::sched::group::{Group, Grouping, Limits};
+use crate::pass::OpInfos;
 use crate::support::Diagnostic;
+use rinductor_defs::{OpDef, Signature};
 use super::kernel::is_tensor;
 use super::{fused, layout, serial};
 use rinductor_support::FxHashMap;
@@ -23,7 +25,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// An op that has no place at the kernel level, or a tensor with a size that has no expression.
-pub fn form_function(ir: &mut Ir, func: Op) -> Result<Outcome, Diagnostic> {
+pub fn form_function(ir: &mut Ir, func: Op, infos: &dyn OpInfos) -> Result<Outcome, Diagnostic> {
     let Some(body) = ir.body(func) else {
         return Err(Diagnostic::error(ir.place(ir.op(func).loc), "'form-kernels' needs a function of one block"));
     };
@@ -38,7 +40,7 @@ pub fn form_function(ir: &mut Ir, func: Op) -> Result<Outcome, Diagnostic> {
     }
     let ops = ir.block_op_list(body);
     for &op in &ops {
-        former.op(ir, op)?;
+        former.op(ir, op, infos)?;
     }
     former.finish(ir, body, &ops);
     Ok(former.outcome)
@@ -62,7 +64,7 @@ struct Former {
 }
 
 impl Former {
-    fn op(&mut self, ir: &mut Ir, op: Op) -> Result<(), Diagnostic> {
+    fn op(&mut self, ir: &mut Ir, op: Op, infos: &dyn OpInfos) -> Result<(), Diagnostic> {
         let name = ir.op_name(op).to_string();
         match name.as_str() {
             "loops.fusion" => self.fusion(ir, op),
@@ -75,7 +77,7 @@ impl Former {
                 Ok(())
             }
             _ if name.starts_with("aten.") || name.starts_with("prims.") || name.starts_with("higher_order.") => {
-                self.external(ir, op, &name)
+                self.external(ir, op, &name, infos.def(&name))
             }
             _ => Ok(()), // host scalars: sizes and arithmetic on them, aten.none
         }
@@ -291,17 +293,27 @@ impl Former {
         self.outcome.externs += 1;
     }
 
-    fn external(&mut self, ir: &mut Ir, op: Op, name: &str) -> Result<(), Diagnostic> {
+    fn external(&mut self, ir: &mut Ir, op: Op, name: &str, def: Option<&OpDef>) -> Result<(), Diagnostic> {
         if name == "aten.none" {
             return Ok(());
         }
+        let (given, props) = explicit_operands(ir, op, def);
         let mut operands = Vec::new();
-        for v in ir.operand_list(op) {
+        for v in given {
             operands.push(self.buffers.get(&v).copied().unwrap_or(v));
         }
         let mut outs = 0;
         for result in ir.results(op) {
             let ty = ir.value_type(result);
+            if matches!(ir.ty(ty), TypeData::None) {
+                // A gradient that nobody asked for: the extern op computes none.
+                let loc = ir.op(op).loc;
+                let none = ir.create_value("aten.none", &[], ty, &[], loc, InsertPoint::Before(op));
+                self.buffers.insert(result, none);
+                operands.push(none);
+                outs += 1;
+                continue;
+            }
             if !is_tensor(ir, ty) {
                 let text = format!("'{name}' returns what is no tensor, and has no kernel");
                 return Err(Diagnostic::error(ir.place(ir.op(op).loc), text));
@@ -309,7 +321,6 @@ impl Former {
             operands.push(self.alloc(ir, result, op)?);
             outs += 1;
         }
-        let props = ir.op(op).props;
         self.call(ir, name, &operands, outs, props, op);
         Ok(())
     }
@@ -375,6 +386,37 @@ impl Former {
         let attr = ir.type_attr(ty);
         ir.set_prop(self.func, "function_type", Some(attr));
     }
+}
+
+/// The operands of an extern op with `aten.none` for each optional tensor that was not passed, so that an operand's place says which argument it
+/// is; and the properties with the counts that then hold.
+fn explicit_operands(ir: &mut Ir, op: Op, def: Option<&OpDef>) -> (Vec<Value>, Dict) {
+    let (given, props) = (ir.operand_list(op).to_vec(), ir.op(op).props);
+    let (Some(Signature::Schema(sig)), Some(counts)) = (def.map(|d| &d.signature), ir.operand_segments(op)) else {
+        return (given, props);
+    };
+    let with_counts: Vec<_> = sig.params.iter().filter(|p| p.ty.has_segment()).collect();
+    if with_counts.len() != counts.len() {
+        return (given, props);
+    }
+    let loc = ir.op(op).loc;
+    let mut next = given.into_iter();
+    let (mut operands, mut new_counts) = (Vec::new(), Vec::new());
+    for (param, &n) in with_counts.iter().zip(&counts) {
+        let missing = n == 0 && param.ty.is_tensor() && !param.ty.list && ir.attr_of(op, &param.name.text).is_none();
+        if missing {
+            let ty = ir.none_type();
+            operands.push(ir.create_value("aten.none", &[], ty, &[], loc, InsertPoint::Before(op)));
+        } else {
+            operands.extend(next.by_ref().take(n.max(0) as usize));
+        }
+        new_counts.push(if missing { 1 } else { n });
+    }
+    let key = ir.name("operandSegmentSizes");
+    let counts = ir.i32_array_attr(&new_counts);
+    let entries: Vec<_> = ir.dict(props).iter().copied().filter(|e| e.0 != key).chain([(key, counts)]).collect();
+    let props = ir.make_dict(entries);
+    (operands, props)
 }
 
 fn output_name(ir: &Ir, value: Value) -> String {

@@ -120,7 +120,7 @@ impl Kernel {
     /// the expressions as they are, or, where the place is linear in the axes, under a type that has just the axes it varies with.
     pub fn address(&mut self, ir: &mut Ir, host: Value, index: &[Expr], retype: bool, name: Option<&str>) -> (Value, Vec<Expr>) {
         let ty = ir.value_type(host);
-        let simple = if retype { self.linear(ir, ty, index) } else { None };
+        let simple = if retype { linear(ir, ty, index, self.axes.len()) } else { None };
         match simple {
             Some((strides, offset)) => {
                 let element = ir.element_type(ty);
@@ -133,22 +133,6 @@ impl Kernel {
             }
             None => (self.param(ir, host, ty, name), index.to_vec()),
         }
-    }
-
-    /// The stride along each axis and the offset of an access, if it is linear in the axes alone.
-    pub fn linear(&self, ir: &mut Ir, ty: Type, index: &[Expr]) -> Option<(Vec<Expr>, Expr)> {
-        let (strides, offset) = strides_of(ir, ty)?;
-        let mut rest = linear_offset(ir, (&strides, offset), index);
-        let mut out = Vec::new();
-        for a in 0..self.axes.len() {
-            let (stride, next) = ir.exprs.linear_in(rest, Atom::Dim(a as u32))?;
-            if ir.exprs.has_dims(stride) {
-                return None;
-            }
-            out.push(stride);
-            rest = next;
-        }
-        (!ir.exprs.has_dims(rest)).then_some((out, rest))
     }
 
     /// The numbering of `index` values for a scope: dimension `a` is axis `a`.
@@ -352,6 +336,24 @@ impl Kernel {
         ids.sort_by_key(|&id| ir.exprs.sym_name(id).to_string());
         ids.into_iter().map(|id| ir.exprs.atom(Atom::Sym(id))).collect()
     }
+}
+
+/// The stride along each of `axes` axes and the offset of an access, if it is linear in them alone and strides of a buffer can say it.
+pub fn linear(ir: &mut Ir, ty: Type, index: &[Expr], axes: usize) -> Option<(Vec<Expr>, Expr)> {
+    let (strides, offset) = strides_of(ir, ty)?;
+    let mut rest = linear_offset(ir, (&strides, offset), index);
+    let mut out = Vec::new();
+    for a in 0..axes {
+        let (stride, next) = ir.exprs.linear_in(rest, Atom::Dim(a as u32))?;
+        if ir.exprs.has_dims(stride) {
+            return None;
+        }
+        out.push(stride);
+        rest = next;
+    }
+    // A buffer has no negative strides (a flipped read): the expressions stay as they are then.
+    let negative = |e: &Expr| ir.exprs.as_int(*e).is_some_and(|n| n < 0);
+    (!ir.exprs.has_dims(rest) && !out.iter().any(negative) && !negative(&rest)).then_some((out, rest))
 }
 
 /// Whether a type is a tensor.

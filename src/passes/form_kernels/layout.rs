@@ -29,12 +29,14 @@ pub fn memref(ir: &mut Ir, element: Type, sizes: &[Expr], strides: &[Expr], offs
     ir.memref_type(&shape, element, layout)
 }
 
-/// The buffer of a tensor exactly as its type lays it out; None for what is no tensor or has a size without an expression.
+/// The buffer of an argument: laid out as its type says, from its own first element on (what is passed is where its data begins, whatever its
+/// offset in a storage); None for what is no tensor or has a size without an expression.
 pub fn buffer_of(ir: &mut Ir, ty: Type) -> Option<Type> {
     let TypeData::Tensor { element, .. } = *ir.ty(ty) else { return None };
     let sizes = sizes_of(ir, ty)?;
-    let (strides, offset) = strides_of(ir, ty)?;
-    Some(memref(ir, element, &sizes, &strides, offset))
+    let (strides, _) = strides_of(ir, ty)?;
+    let zero = ir.exprs.int(0);
+    Some(memref(ir, element, &sizes, &strides, zero))
 }
 
 /// The buffer that a computed tensor is written to: the strides of its type where these are dense (in any order of dimensions), else

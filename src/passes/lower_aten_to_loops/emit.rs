@@ -164,7 +164,10 @@ impl Emitter<'_> {
             let operands: Vec<Value> = std::iter::once(value).chain(index).chain(guard).collect();
             ir.create_op("loops.put", &operands, &[], &[("map", map)], self.loc, InsertPoint::End(body));
         } else {
-            let yields: Vec<Value> = nest.body.yields.iter().map(|y| writer.values[y.index()]).collect();
+            let mut yields: Vec<Value> = nest.body.yields.iter().map(|y| writer.values[y.index()]).collect();
+            if yields.len() == 1 {
+                yields.extend(arg_position(ir, nest, &writer));
+            }
             create_yield(ir, "loops.yield", &yields, self.loc, body);
         }
         Ok(ir.results(nest_op).collect())
@@ -180,6 +183,28 @@ impl Emitter<'_> {
     fn error(&self, ir: &Ir, text: &str) -> Diagnostic {
         Diagnostic::error(ir.place(self.loc), format!("'{}': {text}", ir.op_name(self.op)))
     }
+}
+
+/// The position that an arg-reduction or arg-scan yields beside the value: the row-major number of the reduced point, or the place along the
+/// scanned dimension.
+fn arg_position(ir: &mut Ir, nest: &Nest, writer: &BodyWriter<'_>) -> Option<Value> {
+    let is_arg = |c: Combiner| matches!(c, Combiner::ArgMax | Combiner::ArgMin);
+    let position = match &nest.kind {
+        NestKind::Reduce { over, combiner } if is_arg(*combiner) => {
+            let mut position = ir.exprs.int(0);
+            for (k, &size) in over.iter().enumerate() {
+                let scaled = ir.exprs.mul(position, size);
+                let d = ir.exprs.dim((nest.space.len() + k) as u32);
+                position = ir.exprs.add(scaled, d);
+            }
+            ir.exprs.expand(position)
+        }
+        NestKind::Scan { dim, combiner } if is_arg(*combiner) => ir.exprs.dim(*dim as u32),
+        _ => return None,
+    };
+    let (map, index) = index_map(ir, &writer.dims, &[position]);
+    let i64 = ir.int_type(64);
+    Some(ir.create_value("loops.index", &index, i64, &[("map", map)], writer.from.loc, writer.at()))
 }
 
 /// Writes one body.
