@@ -10,7 +10,8 @@ use rinductor_support::{Diagnostic, EntityId, FxHashMap, FxHashSet, Name};
 
 /// Reports all that is wrong with an op and what is nested in it.
 pub fn verify(ir: &Ir, registry: &Registry, root: Op) -> Vec<Diagnostic> {
-    let mut v = Verifier { ir, registry, diagnostics: Vec::new(), infos: FxHashMap::default(), symbol_users: Vec::new() };
+    let mut v =
+        Verifier { ir, registry, diagnostics: Vec::new(), infos: FxHashMap::default(), symbol_users: Vec::new() };
     v.structure(root);
     v.symbols();
     v.dominance(root);
@@ -154,7 +155,8 @@ impl<'a> Verifier<'a> {
                         around = self.outer_table(t);
                     };
                     if !found {
-                        let names: Vec<&str> = std::iter::once(root).chain(nested.iter().copied()).map(|n| self.ir.text(n)).collect();
+                        let names: Vec<&str> =
+                            std::iter::once(root).chain(nested.iter().copied()).map(|n| self.ir.text(n)).collect();
                         missing.push(format!("@{}", names.join("::@")));
                     }
                 });
@@ -170,7 +172,13 @@ impl<'a> Verifier<'a> {
             .find(|&o| self.registry.op(self.ir.op_name(o)).is_some_and(|i| i.symbol_table))
     }
 
-    fn find(&self, tables: &mut FxHashMap<Op, FxHashMap<Box<str>, Op>>, table: Op, root: Name, nested: &[Name]) -> bool {
+    fn find(
+        &self,
+        tables: &mut FxHashMap<Op, FxHashMap<Box<str>, Op>>,
+        table: Op,
+        root: Name,
+        nested: &[Name],
+    ) -> bool {
         let mut current = table;
         for (i, &name) in std::iter::once(&root).chain(nested).enumerate() {
             let map = tables.entry(current).or_insert_with(|| {
@@ -201,7 +209,13 @@ impl<'a> Verifier<'a> {
     /// Goes over all ops with the path of regions around them at hand, so that a use finds the definition's region in one step.
     fn dominance(&mut self, root: Op) {
         let ir = self.ir;
-        let mut walk = Walk { path: Vec::new(), depth: FxHashMap::default(), position: vec![0; ir.ops.len()], trees: FxHashMap::default(), outside: FxHashSet::default() };
+        let mut walk = Walk {
+            path: Vec::new(),
+            depth: FxHashMap::default(),
+            position: vec![0; ir.ops.len()],
+            trees: FxHashMap::default(),
+            outside: FxHashSet::default(),
+        };
         let mut around = Some(root);
         while let Some(op) = around {
             walk.outside.extend(ir.parent_block(op).and_then(|b| ir.block_region(b)));
@@ -349,7 +363,8 @@ impl Walk {
         if self.position[def.index()] < self.position[at.index()] {
             return None;
         }
-        let reachable = single || self.trees.entry(def_region).or_insert_with(|| Dominance::new(ir, def_region)).is_reachable(def_block);
+        let reachable = single
+            || self.trees.entry(def_region).or_insert_with(|| Dominance::new(ir, def_region)).is_reachable(def_block);
         reachable.then_some(Problem::Later)
     }
 }

@@ -26,7 +26,8 @@ pub fn check(ir: &Ir, text: &str, ty: Type) -> Result<Count, String> {
     if shape.contains(&DYNAMIC) {
         return Err("a dense constant has static sizes".into());
     }
-    let total = shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64)).ok_or("a dense constant has too many elements")?;
+    let total =
+        shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64)).ok_or("a dense constant has too many elements")?;
     let text = text.trim();
     if text.is_empty() {
         return if total == 0 { Ok(Count::Elements(0)) } else { Err(format!("no numbers for {total} elements")) };
@@ -89,7 +90,10 @@ impl Nest {
                 }
                 '[' if parens == 0 => {
                     if done || open.len() >= shape.len() {
-                        return Err(format!("the brackets are nested deeper than the {} sizes of the type", shape.len()));
+                        return Err(format!(
+                            "the brackets are nested deeper than the {} sizes of the type",
+                            shape.len()
+                        ));
                     }
                     open.push(0);
                 }

@@ -21,6 +21,8 @@ pub mod number;
 mod parse;
 mod print;
 pub mod split;
+#[cfg(test)]
+mod tests;
 
 pub use print::{AttrText, PrintOptions};
 

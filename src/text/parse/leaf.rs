@@ -11,6 +11,9 @@ use rinductor_support::FxHashMap;
 /// How deep types, attributes and locations may be nested, through aliases too: what walks over them recurses.
 pub const MAX_DEPTH: usize = 200;
 
+/// How many aliases may stand for each other before they are defined: each takes a good deal of stack.
+const MAX_ALIASES: usize = 100;
+
 /// The operand and result types of a signature, as ranges of [`Leaves::lists`].
 #[derive(Clone, Copy)]
 pub struct Sig {
@@ -250,9 +253,10 @@ impl<'a> Parser<'a> {
                 alias.state = AliasState::Reading;
                 let body = alias.body;
                 self.depth(depth, name)?;
-                let (deepest, weight) = (std::mem::take(&mut self.leaves.deepest), std::mem::take(&mut self.leaves.weight));
+                let (deepest, weight) =
+                    (std::mem::take(&mut self.leaves.deepest), std::mem::take(&mut self.leaves.weight));
                 self.alias_depth += 1;
-                let attr = if self.alias_depth > MAX_DEPTH {
+                let attr = if self.alias_depth > MAX_ALIASES {
                     self.error(at, "aliases stand for aliases too many times");
                     None
                 } else {
@@ -267,7 +271,10 @@ impl<'a> Parser<'a> {
                 let attr = attr.filter(|_| {
                     let fits = own <= (64 << 20) + self.text.len() as u64;
                     if !fits {
-                        self.error(at, format!("'{name}' stands for too much: written out it would have more than 64 MiB"));
+                        self.error(
+                            at,
+                            format!("'{name}' stands for too much: written out it would have more than 64 MiB"),
+                        );
                     }
                     fits
                 });

@@ -161,7 +161,8 @@ impl<'a> Parser<'a> {
     fn alias_definition(&mut self, at: usize) {
         let rest = &self.text[at..];
         // A line inside a longer attribute may begin like this too.
-        let name_len = rest[1..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len() - 1);
+        let name_len =
+            rest[1..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len() - 1);
         if !rest[1 + name_len..].trim_start_matches([' ', '\t']).starts_with('=') {
             return;
         }

@@ -1,14 +1,17 @@
 //! Pretty forms: an op's format, item by item, over the text. A region suspends the op; the end of the region goes on with it.
 
-use super::structure::{Frame, Kind, Parts};
+mod custom;
+mod finish;
+
+use super::structure::{Frame, Kind};
+use finish::spread;
 use super::{Parser, after_trivia};
-use crate::ir::format::{Custom, Format, Item, Many, Spelled, TypeFrom};
-use crate::ir::{Attr, AttrData, Block, Dict, OpSpec, Region, Type, TypeData, Value};
-use rinductor_support::Name;
+use crate::ir::format::{Custom, Format, Item, Many, Spelled};
+use crate::ir::{Attr, AttrData, Block, Dict, OpSpec, Region, Type};
 use crate::text::grammar::{IrGrammar, Rule};
 use pest::Parser as _;
 use pest::iterators::Pair;
-use rinductor_index::Expr;
+use rinductor_support::Name;
 use smallvec::SmallVec;
 
 /// An op in pretty form, as far as it was read.
@@ -173,7 +176,8 @@ impl<'a> Parser<'a> {
             None => self.give_up(&op),
             Some(Step::Region) => self.open_pretty(op),
             Some(Step::Done) => {
-                let loc = if self.word_ahead("loc") { self.prefix(Rule::location).map(|p| p.as_str()) } else { Some("") };
+                let loc =
+                    if self.word_ahead("loc") { self.prefix(Rule::location).map(|p| p.as_str()) } else { Some("") };
                 let results = op.results;
                 if loc.is_none() || self.finish_pretty(*op, loc.unwrap_or("")).is_none() {
                     self.define_broken(results);
@@ -339,7 +343,8 @@ impl<'a> Parser<'a> {
     }
 
     fn word_ahead(&mut self, text: &str) -> bool {
-        self.ahead(text) && !self.text[self.pos + text.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || "_$.".contains(c))
+        self.ahead(text)
+            && !self.text[self.pos + text.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || "_$.".contains(c))
     }
 
     fn word(&mut self, text: &str) -> bool {
@@ -524,7 +529,11 @@ impl<'a> Parser<'a> {
         };
         match first {
             Item::Lit(text) => {
-                if text.ends_with(|c: char| c.is_ascii_alphanumeric()) { self.word_ahead(text) } else { self.ahead(text) }
+                if text.ends_with(|c: char| c.is_ascii_alphanumeric()) {
+                    self.word_ahead(text)
+                } else {
+                    self.ahead(text)
+                }
             }
             Item::Operands(_) | Item::AllOperands => self.ahead("%"),
             Item::Successor(_) | Item::AllSuccessors => self.ahead("^"),
@@ -543,15 +552,24 @@ impl<'a> Parser<'a> {
                         prop.words.as_ref().is_some_and(|(_, ws)| ws.iter().any(|w| &**w == word))
                     }
                     Spelled::SymbolName => rest.starts_with('@'),
-                    Spelled::Word => rest.starts_with(|c: char| c.is_ascii_alphabetic()) && IrGrammar::parse(Rule::pretty_head, rest).is_ok(),
+                    Spelled::Word => {
+                        rest.starts_with(|c: char| c.is_ascii_alphabetic())
+                            && IrGrammar::parse(Rule::pretty_head, rest).is_ok()
+                    }
                     Spelled::Int(_) | Spelled::IndexInt => rest.starts_with(|c: char| c.is_ascii_digit() || c == '-'),
                     Spelled::Unit => true,
                     Spelled::Words => rest.starts_with(|c: char| c.is_ascii_alphabetic()),
                     Spelled::Flags => rest.starts_with('<'),
-                    Spelled::Attr | Spelled::Type => !rest.starts_with([':', ')', ']', '}', ',', '=', '%', '^']) && !rest.is_empty(),
+                    Spelled::Attr | Spelled::Type => {
+                        !rest.starts_with([':', ')', ']', '}', ',', '=', '%', '^']) && !rest.is_empty()
+                    }
                 }
             }
-            Item::OperandTypes(_) | Item::ResultTypes(_) | Item::AllOperandTypes | Item::AllResultTypes | Item::FunctionalType => {
+            Item::OperandTypes(_)
+            | Item::ResultTypes(_)
+            | Item::AllOperandTypes
+            | Item::AllResultTypes
+            | Item::FunctionalType => {
                 self.skip_trivia();
                 self.text[self.pos..].starts_with(|c: char| c.is_ascii_alphabetic() || "!(".contains(c))
             }
@@ -567,409 +585,4 @@ impl<'a> Parser<'a> {
         }
         Some(())
     }
-
-    // ---- index expressions ----
-
-    /// The text of an index expression up to a comma or closing bracket, or one of these words.
-    fn expr_text(&mut self, words: &[&str]) -> &'a str {
-        self.skip_trivia();
-        let text: &'a str = self.text;
-        let rest = &text[self.pos..];
-        let bytes = rest.as_bytes();
-        let (mut depth, mut i) = (0usize, 0);
-        while i < bytes.len() {
-            match bytes[i] {
-                b'(' => depth += 1,
-                b')' if depth > 0 => depth -= 1,
-                b',' if depth > 0 => {}
-                b',' | b')' | b']' | b'}' | b'{' | b'[' | b'"' | b'=' | b':' => break,
-                c if c.is_ascii_alphabetic() && (i == 0 || !is_word(bytes[i - 1])) => {
-                    let end = bytes[i..].iter().position(|&b| !is_word(b)).map_or(bytes.len(), |n| i + n);
-                    if words.contains(&&rest[i..end]) {
-                        break;
-                    }
-                    i = end;
-                    continue;
-                }
-                _ => {}
-            }
-            i += 1;
-        }
-        self.pos += i;
-        rest[..i].trim_end()
-    }
-
-    /// Index expressions over values: the values, and the `#index.map` over them.
-    fn subscript(&mut self) -> Option<(Vec<&'a str>, Attr)> {
-        let mut ids: Vec<&'a str> = Vec::new();
-        let mut exprs: Vec<Expr> = Vec::new();
-        self.skip_trivia();
-        if !self.text[self.pos..].starts_with([']', ')']) {
-            loop {
-                let text = self.expr_text(&[]);
-                exprs.push(self.expr_of_values(text, &mut ids)?);
-                if !self.lit(",") {
-                    break;
-                }
-            }
-        }
-        // The order of the values is that in which the printed expressions name them, so that printing and parsing change nothing.
-        for _ in 0..4 {
-            let order = crate::text::print::dim_order(&self.ir, &exprs, ids.len());
-            if order.iter().enumerate().all(|(i, &d)| i == d as usize) && order.len() == ids.len() {
-                break;
-            }
-            let mut place = vec![0; ids.len()];
-            for (new, &old) in order.iter().enumerate() {
-                place[old as usize] = new as u32;
-            }
-            for e in &mut exprs {
-                *e = self.ir.exprs.subst_with(*e, |ex, atom| match atom {
-                    rinductor_index::Atom::Dim(d) => Some(ex.dim(place[d as usize])),
-                    rinductor_index::Atom::Sym(_) => None,
-                });
-            }
-            ids = order.iter().map(|&d| ids[d as usize]).collect();
-        }
-        Some((ids.clone(), self.ir.index_map_attr(ids.len(), &exprs)))
-    }
-
-    fn expr_of_values(&mut self, text: &'a str, ids: &mut Vec<&'a str>) -> Option<Expr> {
-        self.expr_with(text, &mut |ex, name| {
-            if !name.starts_with('%') {
-                return Some(ex.sym(name));
-            }
-            let d = ids.iter().position(|i| *i == name).or_else(|| {
-                // The name is found again in the text: what it is a part of lives as long as the text.
-                let at = text.find(name)?;
-                ids.push(&text[at..at + name.len()]);
-                Some(ids.len() - 1)
-            })?;
-            Some(ex.dim(d as u32))
-        })
-    }
-
-    // ---- custom forms ----
-
-    fn function_signature(&mut self, op: &mut PrettyOp<'a>) -> Option<()> {
-        for visibility in ["private", "public", "nested"] {
-            if self.word(visibility) {
-                let (name, attr) = (self.ir.name("sym_visibility"), self.ir.string_attr(visibility));
-                op.props.push((name, attr));
-            }
-        }
-        let text = self.prefix(Rule::symbol_name)?.as_str();
-        let symbol = self.symbol_name(text)?;
-        let text = self.ir.text(symbol).to_string();
-        let (name, attr) = (self.ir.name("sym_name"), self.ir.string_attr(&text));
-        op.props.push((name, attr));
-        let (mut inputs, mut arg_attrs) = (Vec::new(), Vec::new());
-        self.expect("(")?;
-        if !self.lit(")") {
-            loop {
-                let id = if self.ahead("%") {
-                    let id = self.prefix(Rule::value_id)?.as_str();
-                    self.expect(":")?;
-                    id
-                } else {
-                    ""
-                };
-                let ty = self.type_here()?;
-                inputs.push(ty);
-                arg_attrs.push(if self.ahead("{") { self.dict_here()? } else { Dict::default() });
-                if self.word_ahead("loc") {
-                    let loc = self.prefix(Rule::location)?.as_str();
-                    self.loc_leaf(loc)?;
-                }
-                op.args[0].push((id, ty));
-                if !self.lit(",") {
-                    break;
-                }
-            }
-            self.expect(")")?;
-        }
-        let (mut results, mut res_attrs) = (Vec::new(), Vec::new());
-        if self.lit("->") {
-            if self.lit("(") {
-                if !self.lit(")") {
-                    loop {
-                        results.push(self.type_here()?);
-                        res_attrs.push(if self.ahead("{") { self.dict_here()? } else { Dict::default() });
-                        if !self.lit(",") {
-                            break;
-                        }
-                    }
-                    self.expect(")")?;
-                }
-            } else {
-                results.push(self.type_here()?);
-            }
-        }
-        let ty = self.ir.function_type(&inputs, &results);
-        let (name, attr) = (self.ir.name("function_type"), self.ir.type_attr(ty));
-        op.props.push((name, attr));
-        for (key, list) in [("arg_attrs", arg_attrs), ("res_attrs", res_attrs)] {
-            if list.iter().any(|d| !self.ir.dict(*d).is_empty()) {
-                let items: Vec<Attr> = list.into_iter().map(|d| self.ir.make_attr(AttrData::Dict(d))).collect();
-                let (name, attr) = (self.ir.name(key), self.ir.array_attr(&items));
-                op.props.push((name, attr));
-            }
-        }
-        Some(())
-    }
-
-    fn axes(&mut self) -> Option<Attr> {
-        let mut items = Vec::new();
-        self.expect("{")?;
-        if self.lit("}") {
-            return Some(self.ir.array_attr(&[]));
-        }
-        loop {
-            let axis = self.prefix(Rule::bare_id)?.as_str();
-            self.expect("=")?;
-            let text = self.expr_text(&["tile", "parallel", "reduce"]);
-            let extent = self.expr(text)?;
-            let extent = self.ir.index_map_attr(0, &[extent]);
-            let mut entries = vec![(self.ir.name("name"), self.ir.string_attr(axis)), (self.ir.name("extent"), extent)];
-            if self.word("tile") {
-                let digits = self.prefix(Rule::number_text)?.as_str();
-                let ty = self.ir.int_type(64);
-                let tile = self.number_of_type(digits, ty)?;
-                entries.push((self.ir.name("tile"), tile));
-            }
-            let kind = self.prefix(Rule::bare_id)?.as_str();
-            entries.push((self.ir.name("kind"), self.ir.string_attr(kind)));
-            let dict = self.ir.make_dict(entries);
-            items.push(self.ir.make_attr(AttrData::Dict(dict)));
-            if !self.lit(",") {
-                break;
-            }
-        }
-        self.expect("}")?;
-        Some(self.ir.array_attr(&items))
-    }
-
-    fn carry(&mut self, op: &mut PrettyOp<'a>, operands: usize, region: usize) -> Option<()> {
-        if !self.word("carry") {
-            return Some(());
-        }
-        self.expect("(")?;
-        let (mut ids, mut inits) = (Vec::new(), Vec::new());
-        loop {
-            ids.push(self.prefix(Rule::value_id)?.as_str());
-            self.expect("=")?;
-            inits.push(self.prefix(Rule::value_use)?.as_str());
-            if !self.lit(",") {
-                break;
-            }
-        }
-        self.expect(")")?;
-        self.expect(":")?;
-        let types = self.type_list_of(Many::Any, None)?;
-        if types.len() != ids.len() {
-            self.error(self.pos, format!("{} values are carried, but {} types are given", ids.len(), types.len()));
-            return None;
-        }
-        op.args[region].extend(ids.into_iter().zip(types.iter().copied()));
-        op.operands[operands] = inits;
-        if let Some(results) = op.result_types.first_mut() {
-            *results = Some(types.clone());
-        }
-        op.operand_types[operands] = Some(types);
-        Some(())
-    }
-
-    // ---- the end of an op ----
-
-    fn finish_pretty(&mut self, mut op: PrettyOp<'a>, loc: &'a str) -> Option<()> {
-        let format = op.format;
-        let loc = if loc.is_empty() { self.loc_at(op.offset) } else { self.loc_leaf(loc)? };
-        if let Some((inputs, results)) = op.all_types.take() {
-            if op.all_operands.is_some() {
-                op.all_operand_types = Some(inputs);
-            } else {
-                let counts: usize = op.operands.iter().map(Vec::len).sum();
-                if counts != inputs.len() {
-                    self.error(op.offset, format!("{counts} operands, but {} operand types", inputs.len()));
-                    return None;
-                }
-                let mut rest = inputs.into_iter();
-                for (i, group) in op.operands.iter().enumerate() {
-                    op.operand_types[i] = Some(rest.by_ref().take(group.len()).collect());
-                }
-            }
-            match spread(&results, format.results.iter().map(|v| v.many)) {
-                Some(lists) => op.result_types = lists.into_iter().map(Some).collect(),
-                None => {
-                    self.error(op.offset, format!("'{}' has another number of results", op.full_name));
-                    return None;
-                }
-            }
-        }
-        if let Some(all) = op.all_operands.take() {
-            let Some(lists) = spread(&all, format.operands.iter().map(|v| v.many)) else {
-                self.error(op.offset, format!("'{}' has another number of operands", op.full_name));
-                return None;
-            };
-            op.operands = lists;
-            if let Some(types) = op.all_operand_types.take() {
-                op.operand_types = spread(&types, format.operands.iter().map(|v| v.many))?.into_iter().map(Some).collect();
-            }
-        }
-        let values = self.operand_values(&op)?;
-        let types = self.result_values(&op, &values)?;
-        if format.segments {
-            let named = |(i, _): &(usize, &Vec<Value>)| !format.operands[*i].name.is_empty();
-            let sizes: Vec<i64> = values.iter().enumerate().filter(named).map(|(_, g)| g.len() as i64).collect();
-            let (name, attr) = (self.ir.name("operandSegmentSizes"), self.ir.i32_array_attr(&sizes));
-            op.props.push((name, attr));
-        }
-        let regions: Vec<Region> = op.regions.iter().flatten().copied().collect();
-        let parts = Parts {
-            name: op.name,
-            results: op.results,
-            operands: values.into_iter().flatten().collect(),
-            types,
-            props: self.ir.make_dict(std::mem::take(&mut op.props)),
-            attrs: self.ir.make_dict(std::mem::take(&mut op.attrs)),
-            successors: std::mem::take(&mut op.successors),
-            loc,
-            offset: op.offset,
-        };
-        self.finish_op(parts, &regions);
-        Some(())
-    }
-
-    fn operand_values(&mut self, op: &PrettyOp<'a>) -> Option<Vec<Vec<Value>>> {
-        let format = op.format;
-        let mut known: Vec<Option<Vec<Type>>> = op.operand_types.clone();
-        for (i, group) in op.operands.iter().enumerate() {
-            if let Some(types) = &known[i]
-                && types.len() != group.len()
-            {
-                self.error(op.offset, format!("{} operands '{}', but {} types", group.len(), format.operands[i].name, types.len()));
-                return None;
-            }
-        }
-        // Types that follow from other types, until nothing new follows.
-        for _ in 0..format.operands.len() {
-            for i in 0..known.len() {
-                if known[i].is_none()
-                    && let Some(ty) = self.derived(op, &format.operands[i].ty, &known)
-                {
-                    known[i] = Some(vec![ty; op.operands[i].len()]);
-                }
-            }
-        }
-        let mut values = Vec::new();
-        for (i, group) in op.operands.iter().enumerate() {
-            let mut list = Vec::new();
-            for (k, &id) in group.iter().enumerate() {
-                let value = match &known[i] {
-                    Some(types) => self.operand(id, types[k])?,
-                    None => {
-                        let (name, index) = self.use_of(id)?;
-                        match self.lookup(id, name, index)? {
-                            Some(v) => v,
-                            None => {
-                                let at = self.offset(id);
-                                self.error(at, format!("'{id}' is used before its definition, where this form does not say its type"));
-                                return None;
-                            }
-                        }
-                    }
-                };
-                list.push(value);
-            }
-            if known[i].is_none() {
-                known[i] = Some(list.iter().map(|&v| self.ir.value_type(v)).collect());
-            }
-            values.push(list);
-        }
-        Some(values)
-    }
-
-    fn result_values(&mut self, op: &PrettyOp<'a>, values: &[Vec<Value>]) -> Option<SmallVec<[Type; 2]>> {
-        let format = op.format;
-        let operands: Vec<Option<Vec<Type>>> =
-            values.iter().map(|g| Some(g.iter().map(|&v| self.ir.value_type(v)).collect())).collect();
-        let mut types = SmallVec::new();
-        for (i, result) in format.results.iter().enumerate() {
-            if let Some(list) = &op.result_types[i] {
-                types.extend(list.iter().copied());
-                continue;
-            }
-            match (self.derived(op, &result.ty, &operands), result.many) {
-                (Some(ty), _) => types.push(ty),
-                (None, Many::One) => {
-                    self.error(op.offset, format!("the type of the result '{}' is not given", result.name));
-                    return None;
-                }
-                (None, _) => {}
-            }
-        }
-        Some(types)
-    }
-
-    /// The type that follows from types that are known.
-    fn derived(&mut self, op: &PrettyOp<'a>, from: &'a TypeFrom, operands: &[Option<Vec<Type>>]) -> Option<Type> {
-        let of = |name: &str| -> Option<Type> {
-            let format = op.format;
-            if let Some(i) = format.operands.iter().position(|v| &*v.name == name) {
-                return operands[i].as_ref()?.first().copied();
-            }
-            let i = format.results.iter().position(|v| &*v.name == name)?;
-            op.result_types[i].as_ref()?.first().copied()
-        };
-        match from {
-            TypeFrom::Printed => None,
-            TypeFrom::Fixed(text) => self.type_leaf(text),
-            TypeFrom::Same(name) => of(name),
-            TypeFrom::ElementOf(name) => of(name).map(|t| self.ir.element_type(t)),
-            TypeFrom::Like(name, element) => {
-                let shaped = of(name)?;
-                let element = self.type_leaf(element)?;
-                Some(self.ir.with_element(shaped, element))
-            }
-            TypeFrom::AttrType(prop) => {
-                let name = self.ir.names.find(prop)?;
-                let attr = op.props.iter().find(|(n, _)| *n == name)?.1;
-                match self.ir.attr(attr) {
-                    AttrData::Integer { ty, .. } | AttrData::Float { ty, .. } => Some(*ty),
-                    AttrData::WideInteger { ty, .. } | AttrData::WideFloat { ty, .. } => Some(*ty),
-                    AttrData::Dense { ty, .. } | AttrData::Elements { ty, .. } | AttrData::TypedString(_, ty) => Some(*ty),
-                    AttrData::Bool(_) => Some(self.ir.make_type(TypeData::Integer {
-                        width: 1,
-                        sign: crate::ir::Signedness::Signless,
-                    })),
-                    _ => None,
-                }
-            }
-        }
-    }
-}
-
-fn is_word(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.' | b'%' | b'#')
-}
-
-/// A list split over groups of which at most one varies in number.
-fn spread<T: Clone>(list: &[T], groups: impl Iterator<Item = Many> + Clone) -> Option<Vec<Vec<T>>> {
-    let fixed = groups.clone().filter(|m| *m == Many::One).count();
-    let mut extra = list.len().checked_sub(fixed)?;
-    let mut at = 0;
-    let mut lists = Vec::new();
-    for many in groups {
-        let n = match many {
-            Many::One => 1,
-            Many::Optional => extra.min(1),
-            Many::Any => extra,
-        };
-        if many != Many::One {
-            extra -= n;
-        }
-        lists.push(list.get(at..at + n)?.to_vec());
-        at += n;
-    }
-    (at == list.len()).then_some(lists)
 }

@@ -34,7 +34,9 @@ fn describe(rule: Rule) -> Option<&'static str> {
         Rule::digits | Rule::number | Rule::number_text | Rule::element => "a number",
         Rule::block_id => "a block label",
         Rule::value_id | Rule::value_use | Rule::block_arg => "a value `%name`",
-        Rule::word_type | Rule::function_type | Rule::tensor_type | Rule::type_parens | Rule::dims | Rule::dim => "a type",
+        Rule::word_type | Rule::function_type | Rule::tensor_type | Rule::type_parens | Rule::dims | Rule::dim => {
+            "a type"
+        }
         Rule::EOI => "the end of this",
         Rule::alias_body | Rule::array | Rule::symbol | Rule::dialect_attr | Rule::bool_attr => "an attribute",
         Rule::expr => "an index expression",
@@ -55,7 +57,8 @@ impl<'a> Parser<'a> {
             self.frames.pop();
         }
         if line.ends_with('{') {
-            let name = line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_'))).find(|w| w.contains('.'));
+            let name =
+                line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_'))).find(|w| w.contains('.'));
             self.push_frame(Kind::Broken, name.unwrap_or(""), at);
         } else {
             while at < self.text.len() {

@@ -210,7 +210,8 @@ impl<'a> Parser<'a> {
         };
         let (props, attrs) = self.known_props(name, props, attrs);
         let types = self.leaves.lists[sig.results.0 as usize..sig.results.1 as usize].into();
-        let parts = Parts { name, results: head.results, operands, types, props, attrs, successors, loc, offset: head.offset };
+        let parts =
+            Parts { name, results: head.results, operands, types, props, attrs, successors, loc, offset: head.offset };
         self.finish_op(parts, regions);
     }
 
@@ -258,7 +259,8 @@ impl<'a> Parser<'a> {
             self.check_dialect(name, offset);
         }
         let spec = OpSpec { name, operands, results: types, props, attrs, regions: 0, successors, loc };
-        let op = if regions.is_empty() { self.ir.create_detached(spec) } else { self.ir.create_with_regions(spec, regions) };
+        let op =
+            if regions.is_empty() { self.ir.create_detached(spec) } else { self.ir.create_with_regions(spec, regions) };
         let block = self.block_here();
         self.ir.insert(op, InsertPoint::End(block));
         self.define_results(op, results);
@@ -554,8 +556,12 @@ impl<'a> Parser<'a> {
                     self.ir.replace_all_uses(forward.value, value);
                 } else {
                     let text = |t| crate::text::print::AttrText::of_type(&self.ir, t).to_string();
-                    let message =
-                        format!("'%{}' is used as {}, but it has the type {}", self.ir.text(name), text(used), text(is));
+                    let message = format!(
+                        "'%{}' is used as {}, but it has the type {}",
+                        self.ir.text(name),
+                        text(used),
+                        text(is)
+                    );
                     self.error(forward.offset as usize, message);
                 }
             }

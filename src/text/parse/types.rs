@@ -52,7 +52,10 @@ impl<'a> Parser<'a> {
                     let ranks = [layout.sizes.as_deref(), layout.strides.as_deref()].map(|l| l.map(<[_]>::len));
                     if let Some(&len) = ranks.iter().flatten().find(|&&n| n != dims.shape.len()) {
                         let at = self.offset(text);
-                        self.error(at, format!("a layout of {len} sizes or strides on a tensor of {} sizes", dims.shape.len()));
+                        self.error(
+                            at,
+                            format!("a layout of {len} sizes or strides on a tensor of {} sizes", dims.shape.len()),
+                        );
                         return None;
                     }
                 }
@@ -66,7 +69,10 @@ impl<'a> Parser<'a> {
                 let (dims, element, attrs) = self.shaped(pair, depth)?;
                 let mut attrs = &attrs[..];
                 let is_layout = attrs.first().is_some_and(|&a| {
-                    matches!(self.ir.attr(a), AttrData::Affine { set: false, .. } | AttrData::Strided { .. } | AttrData::Layout(_))
+                    matches!(
+                        self.ir.attr(a),
+                        AttrData::Affine { set: false, .. } | AttrData::Strided { .. } | AttrData::Layout(_)
+                    )
                 });
                 let mut layout = None;
                 if is_layout || attrs.len() > 1 {

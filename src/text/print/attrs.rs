@@ -353,7 +353,11 @@ pub fn dict(ir: &Ir, d: Dict, out: &mut dyn Write) -> fmt::Result {
 }
 
 /// Writes the entries of a dictionary in braces.
-pub fn entries(ir: &Ir, items: impl Iterator<Item = (rinductor_support::Name, Attr)>, out: &mut dyn Write) -> fmt::Result {
+pub fn entries(
+    ir: &Ir,
+    items: impl Iterator<Item = (rinductor_support::Name, Attr)>,
+    out: &mut dyn Write,
+) -> fmt::Result {
     out.write_char('{')?;
     list(items, out, |(name, a), o| {
         let name = ir.text(name);

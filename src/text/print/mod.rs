@@ -271,7 +271,8 @@ impl<'a> Printer<'a> {
     fn location(&mut self, op: Op) {
         if self.options.debuginfo {
             let loc = self.ir.op(op).loc;
-            let text = if matches!(loc, Loc::Id(_)) { AttrText::of_loc(self.ir, loc).to_string() } else { "unknown".into() };
+            let text =
+                if matches!(loc, Loc::Id(_)) { AttrText::of_loc(self.ir, loc).to_string() } else { "unknown".into() };
             write!(self.out, " loc({text})").expect("a string takes all text");
         }
     }

@@ -96,7 +96,14 @@ impl Scope {
     }
 
     /// Goes over the regions of an op in the order in which the parser meets definitions: results after the regions of their op.
-    fn walk(ir: &Ir, registry: &Registry, root: Op, unique: bool, marks: &mut Marks, forward: &mut FxHashSet<Op>) -> Scope {
+    fn walk(
+        ir: &Ir,
+        registry: &Registry,
+        root: Op,
+        unique: bool,
+        marks: &mut Marks,
+        forward: &mut FxHashSet<Op>,
+    ) -> Scope {
         marks.begin(ir);
         let mut scope = Scope::default();
         let mut unseen: Vec<(Op, Value)> = Vec::new();

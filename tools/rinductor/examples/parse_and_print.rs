@@ -2,8 +2,8 @@
 
 use rinductor::ir::registry::Registry;
 use rinductor::ir::verify::verify;
-use rinductor::text::{self, ParseOptions, PrintOptions};
 use rinductor::support::{Diagnostic, SourceMap, Span};
+use rinductor::text::{self, ParseOptions, PrintOptions};
 use std::io::{Read, Write};
 
 /// What to do with a text.
