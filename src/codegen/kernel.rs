@@ -100,8 +100,9 @@ impl Kernel {
                 args.push((v, Arg::Symbol(symbols, symbol)));
                 symbols += 1;
             } else {
-                let layout = buffer_layout(ir, exprs, ty)
-                    .ok_or_else(|| error(format!("kernel @{name}: argument {i} is neither a buffer with a known layout nor an index")))?;
+                let layout = buffer_layout(ir, exprs, ty).ok_or_else(|| {
+                    error(format!("kernel @{name}: argument {i} is neither a buffer with a known layout nor an index"))
+                })?;
                 args.push((v, Arg::Buffer(buffers, layout)));
                 buffers += 1;
             }
@@ -202,8 +203,7 @@ pub fn buffer_layout(ir: &Ir, exprs: &mut Exprs, ty: Type) -> Option<BufferLayou
         _ => return None,
     };
     let dtype = dtype_of(ir, element)?;
-    let mut sizes: SmallVec<[Option<Expr>; 4]> =
-        shape.iter().map(|&n| (n != DYNAMIC).then(|| exprs.int(n))).collect();
+    let mut sizes: SmallVec<[Option<Expr>; 4]> = shape.iter().map(|&n| (n != DYNAMIC).then(|| exprs.int(n))).collect();
     let mut strides: Option<SmallVec<[Expr; 4]>> = None;
     let mut offset = exprs.int(0);
     match layout.map(|a| ir.attr(a)) {

@@ -52,7 +52,11 @@ fn parse(text: &str, dtype: DType) -> Option<Number> {
     }
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let bits = u64::from_str_radix(hex, 16).ok()?;
-        return Some(if dtype.is_float() { Number::Float(float_of_bits(dtype, bits)) } else { Number::Int(bits as i64) });
+        return Some(if dtype.is_float() {
+            Number::Float(float_of_bits(dtype, bits))
+        } else {
+            Number::Int(bits as i64)
+        });
     }
     if dtype.is_float() {
         return text.parse().ok().map(Number::Float);

@@ -3,7 +3,9 @@
 use rinductor_scalar::DType;
 
 use crate::ir::attr::Layout;
-use crate::ir::{Attr, AttrData, Block, DYNAMIC, FloatKind, InsertPoint, Ir, Loc, Op, OpSpec, Signedness, Type, TypeData, Value};
+use crate::ir::{
+    Attr, AttrData, Block, DYNAMIC, FloatKind, InsertPoint, Ir, Loc, Op, OpSpec, Signedness, Type, TypeData, Value,
+};
 
 /// A kernel under construction.
 pub(crate) struct Sample {
@@ -224,7 +226,13 @@ impl Sample {
     }
 
     /// `kernels.reduce`; the body gives the yielded values. Results vary where the tiled axis is not reduced.
-    pub fn reduce(&mut self, combiners: &[&str], over: &[&str], results: &[DType], body: impl FnOnce(&mut Self) -> Vec<Value>) -> Vec<Value> {
+    pub fn reduce(
+        &mut self,
+        combiners: &[&str],
+        over: &[&str],
+        results: &[DType],
+        body: impl FnOnce(&mut Self) -> Vec<Value>,
+    ) -> Vec<Value> {
         let varies = self.tiled.is_some_and(|t| !over.contains(&self.axes[t].0.as_str()));
         let types: Vec<Type> = results.iter().map(|&d| self.vector(d, varies)).collect();
         let (c, o) = (self.strings(combiners), self.strings(over));
@@ -241,7 +249,13 @@ impl Sample {
     }
 
     /// `kernels.for` with carried values.
-    pub fn walk(&mut self, over: &[&str], reverse: bool, carry: &[Value], body: impl FnOnce(&mut Self, &[Value]) -> Vec<Value>) {
+    pub fn walk(
+        &mut self,
+        over: &[&str],
+        reverse: bool,
+        carry: &[Value],
+        body: impl FnOnce(&mut Self, &[Value]) -> Vec<Value>,
+    ) {
         let o = self.strings(over);
         let mut props = vec![(self.ir.name("over"), o)];
         if reverse {

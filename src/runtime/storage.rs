@@ -8,6 +8,7 @@ use super::error::{Result, RuntimeError};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 /// The alignment of every storage, in bytes: a cache line, and the widest vector register.
@@ -19,6 +20,8 @@ pub struct Storage {
     len: usize,
     /// Readers, or -1 for a writer.
     users: AtomicIsize,
+    /// The storage of which this is a part.
+    whole: Option<Arc<Storage>>,
 }
 
 // SAFETY: the block is owned by the storage; access is counted in an atomic (or promised by callers of `as_ptr`).
@@ -32,12 +35,32 @@ impl Storage {
         let no_room = || RuntimeError::tensor(format!("no memory for a buffer of {len} bytes"));
         if len == 0 {
             // An aligned address that nobody reads from.
-            return Ok(Storage { ptr: NonNull::<AlignedByte>::dangling().cast(), len, users: AtomicIsize::new(0) });
+            return Ok(Storage {
+                ptr: NonNull::<AlignedByte>::dangling().cast(),
+                len,
+                users: AtomicIsize::new(0),
+                whole: None,
+            });
         }
         let layout = Layout::from_size_align(len, ALIGN).map_err(|_| no_room())?;
         // SAFETY: the layout's size is not zero.
         let ptr = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(no_room)?;
-        Ok(Storage { ptr, len, users: AtomicIsize::new(0) })
+        Ok(Storage { ptr, len, users: AtomicIsize::new(0), whole: None })
+    }
+
+    /// A part of a storage as one of its own, `len` bytes from byte `start`. Access to it is counted apart from that of the whole and of
+    /// other parts: parts that overlap must not be in use at the same time.
+    pub fn part(whole: &Arc<Storage>, start: usize, len: usize) -> Result<Storage> {
+        let inside = start.checked_add(len).is_some_and(|end| end <= whole.len);
+        if !inside || !start.is_multiple_of(ALIGN) {
+            return Err(RuntimeError::tensor(format!(
+                "no part of {len} bytes at byte {start} of a storage of {} bytes, in steps of {ALIGN}",
+                whole.len
+            )));
+        }
+        // SAFETY: within the block, which `whole` keeps.
+        let ptr = unsafe { whole.ptr.add(start) };
+        Ok(Storage { ptr, len, users: AtomicIsize::new(0), whole: Some(whole.clone()) })
     }
 
     /// The size in bytes.
@@ -90,6 +113,7 @@ struct AlignedByte(#[allow(dead_code, reason = "only its alignment is used")] u8
 impl Drop for Storage {
     fn drop(&mut self) {
         if self.len > 0
+            && self.whole.is_none()
             && let Ok(layout) = Layout::from_size_align(self.len, ALIGN)
         {
             // SAFETY: allocated with this very layout, and dropped once.

@@ -402,7 +402,8 @@ impl<'c> Emitter<'_, 'c> {
     /// `kernels.atomic`: a loop of compare and exchange in a function of its own.
     pub fn emit_atomic(&mut self, op: Op) -> Result<(), Diagnostic> {
         let a = self.access(op)?;
-        let kind = ["kind", "combiner", "op"].iter().find_map(|n| self.ir.attr_of(op, n)).and_then(|k| self.ir.as_str(k));
+        let kind =
+            ["kind", "combiner", "op"].iter().find_map(|n| self.ir.attr_of(op, n)).and_then(|k| self.ir.as_str(k));
         let kind = kind.ok_or_else(|| self.error(op, "no combiner"))?.to_string();
         let combiner = super::reduce::Combiner::parse(&kind).filter(|c| c.width() == 1);
         let combiner = combiner.ok_or_else(|| self.error(op, format!("'{kind}' is no combiner of one value")))?;

@@ -146,7 +146,8 @@ pub(super) fn scalar<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c
     match dtype.kind() {
         Kind::Complex => None,
         Kind::Float => float(b, op, dtype, args).map(|v| {
-            let rounds = !matches!(op.result_rule(), rinductor_scalar::ResultRule::Bool) && op != ScalarOp::FrexpExponent;
+            let rounds =
+                !matches!(op.result_rule(), rinductor_scalar::ResultRule::Bool) && op != ScalarOp::FrexpExponent;
             if rounds && !is_exact(op) { round(b, v, dtype) } else { v }
         }),
         _ => int(b, op, dtype, args),
@@ -158,7 +159,24 @@ fn is_exact(op: ScalarOp) -> bool {
     use ScalarOp::*;
     matches!(
         op,
-        Nextafter | Neg | Abs | Minimum | Maximum | Fmin | Fmax | Select | Floor | Ceil | Trunc | Round | RoundAway | Sign | Sgn | Copysign | RealPart | Conj
+        Nextafter
+            | Neg
+            | Abs
+            | Minimum
+            | Maximum
+            | Fmin
+            | Fmax
+            | Select
+            | Floor
+            | Ceil
+            | Trunc
+            | Round
+            | RoundAway
+            | Sign
+            | Sgn
+            | Copysign
+            | RealPart
+            | Conj
     )
 }
 

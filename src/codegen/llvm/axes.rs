@@ -8,7 +8,8 @@ use super::emit::Emitter;
 use inkwell::values::InstructionOpcode;
 
 /// What a loop body does: the emitter, the carried values, and the new ones.
-pub(super) type LoopBody<'x, 'a, 'c> = dyn FnMut(&mut Emitter<'a, 'c>, Vec<V<'c>>) -> Result<Vec<V<'c>>, Diagnostic> + 'x;
+pub(super) type LoopBody<'x, 'a, 'c> =
+    dyn FnMut(&mut Emitter<'a, 'c>, Vec<V<'c>>) -> Result<Vec<V<'c>>, Diagnostic> + 'x;
 
 /// A loop over an axis: positions `first`, `first + step`, … below `end`.
 #[derive(Clone, Copy)]
@@ -130,11 +131,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
         }
         let inside = b.block(&format!("tail.{}", self.kernel.axes[axis].name));
         let after = b.block(&format!("end.{}", self.kernel.axes[axis].name));
-        let enter = if known.is_some() {
-            b.jump(inside)
-        } else {
-            b.branch(b.icmp(IntPredicate::SLT, at, end), inside, after)
-        };
+        let enter =
+            if known.is_some() { b.jump(inside) } else { b.branch(b.icmp(IntPredicate::SLT, at, end), inside, after) };
         b.at_end(inside);
         self.open_scope(Some(enter), runs || known.is_some());
         let level = self.level();
@@ -204,8 +202,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             let carried = partial(self, carried, body)?;
             return self.counted_loop(range, carried, &mut |e, c| e.with_lanes(axis, tile, false, |e| body(e, c)));
         }
-        let carried =
-            self.counted_loop(range, carried, &mut |e, c| e.with_lanes(axis, tile, false, |e| body(e, c)))?;
+        let carried = self.counted_loop(range, carried, &mut |e, c| e.with_lanes(axis, tile, false, |e| body(e, c)))?;
         partial(self, carried, body)
     }
 

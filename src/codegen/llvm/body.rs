@@ -7,9 +7,9 @@ use super::arith;
 use super::axes::Range;
 use super::build::{IntPredicate, Place, V};
 use super::emit::{Emitter, LANE, is_supported};
-use crate::codegen::literal;
 use super::reduce::{Combiner, rounded};
 use crate::codegen::kernel::strings;
+use crate::codegen::literal;
 use crate::ir::{Block, Op, Value};
 use inkwell::values::InstructionOpcode;
 
@@ -65,7 +65,8 @@ impl<'c> Emitter<'_, 'c> {
         }
         match name {
             "kernels.axis" => {
-                let axis = self.ir.attr_of(op, "axis").and_then(|a| self.ir.as_str(a)).and_then(|a| self.kernel.axis(a));
+                let axis =
+                    self.ir.attr_of(op, "axis").and_then(|a| self.ir.as_str(a)).and_then(|a| self.kernel.axis(a));
                 let axis = axis.ok_or_else(|| self.error(op, "no such axis"))?;
                 if self.axes[axis].is_none() {
                     let name = &self.kernel.axes[axis].name;
@@ -275,7 +276,9 @@ impl<'c> Emitter<'_, 'c> {
         } else {
             walk.reverse = self.ir.attr_of(op, "reverse").is_some_and(|a| self.ir.as_bool(a).unwrap_or(true));
             let args = self.ir.block_args(body).to_vec();
-            if args.len() != self.ir.num_operands(op) || (self.ir.num_results(op) != 0 && self.ir.num_results(op) != args.len()) {
+            if args.len() != self.ir.num_operands(op)
+                || (self.ir.num_results(op) != 0 && self.ir.num_results(op) != args.len())
+            {
                 return Err(self.error(op, "carried values do not fit the operands and results"));
             }
             for (v, arg) in self.ir.operand_list(op).into_iter().zip(args) {
@@ -362,7 +365,8 @@ impl<'c> Emitter<'_, 'c> {
             return self.counted_loop(range, carried, &mut |e, c| e.walk_axes(walk, depth + 1, c));
         }
         if walk.unroll == 1 {
-            return self.tiled_steps(axis, zero, false, walk.reverse, carried, &mut |e, c| e.walk_axes(walk, depth + 1, c));
+            return self
+                .tiled_steps(axis, zero, false, walk.reverse, carried, &mut |e, c| e.walk_axes(walk, depth + 1, c));
         }
         // Several steps at once as one step of more lanes, folded onto what is kept; then the rest.
         let tile = self.kernel.axes[axis].tile;
@@ -416,10 +420,12 @@ impl<'c> Emitter<'_, 'c> {
                 return Err(self.error(walk.op, "the body must yield the carried values"));
             }
             let pairs = yielded.into_iter().zip(carried);
-            return Ok(pairs.map(|(y, c)| {
-                let v = self.get(y).v;
-                self.b.splat(v, self.b.lanes(c))
-            }).collect());
+            return Ok(pairs
+                .map(|(y, c)| {
+                    let v = self.get(y).v;
+                    self.b.splat(v, self.b.lanes(c))
+                })
+                .collect());
         }
         let mask = self.mask.filter(|_| walk.tiled).map(|m| m.0);
         let mut new = Vec::new();

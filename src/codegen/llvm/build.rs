@@ -59,7 +59,8 @@ pub enum Place<'c> {
 }
 
 fn built<X>(result: Result<X, BuilderError>) -> X {
-    result.expect("the builder stands in a block and the emitter gives operands of the types that the instruction takes")
+    result
+        .expect("the builder stands in a block and the emitter gives operands of the types that the instruction takes")
 }
 
 impl<'c> Build<'c> {
@@ -78,7 +79,10 @@ impl<'c> Build<'c> {
             16 => self.ctx.i16_type(),
             32 => self.ctx.i32_type(),
             64 => self.ctx.i64_type(),
-            n => self.ctx.custom_width_int_type(std::num::NonZeroU32::new(n).expect("no integer has zero bits")).expect("a width that LLVM has"),
+            n => self
+                .ctx
+                .custom_width_int_type(std::num::NonZeroU32::new(n).expect("no integer has zero bits"))
+                .expect("a width that LLVM has"),
         };
         self.vector_of(t.into(), lanes)
     }
@@ -366,7 +370,9 @@ impl<'c> Build<'c> {
     /// One lane.
     pub fn extract(&self, v: V<'c>, lane: u32) -> V<'c> {
         match v {
-            V::VectorValue(v) => built(self.b.build_extract_element(v, self.ctx.i32_type().const_int(lane.into(), false), "")),
+            V::VectorValue(v) => {
+                built(self.b.build_extract_element(v, self.ctx.i32_type().const_int(lane.into(), false), ""))
+            }
             v => v,
         }
     }

@@ -164,7 +164,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
             return f(self);
         }
         let saved = self.b.place();
-        let enter = self.scopes[level + 1].enter.expect("all scopes but the function's have an instruction that enters them");
+        let enter =
+            self.scopes[level + 1].enter.expect("all scopes but the function's have an instruction that enters them");
         self.b.go_to(Place::Before(enter));
         let r = f(self);
         self.b.go_to(saved);

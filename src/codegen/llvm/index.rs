@@ -64,7 +64,7 @@ impl<'c> Emitter<'_, 'c> {
             }
             Node::Sym(s) => {
                 let name = self.exprs.sym_name(s);
-                self.symbols.get(name).copied().unwrap_or_else(|| b.i64(0))
+                *self.symbols.get(name).expect("a kernel whose symbols are not all bound is refused before")
             }
             Node::Sum(terms, constant) => {
                 // Terms of outer levels first, so that their sum is computed there.
@@ -201,7 +201,8 @@ impl<'c> Emitter<'_, 'c> {
         match self.exprs.node(e) {
             Node::Sum(terms, c) => terms.iter().try_fold(i128::from(*c), |sum, t| {
                 let k = i128::from(t.coefficient);
-                let bound = if k >= 0 { self.lower_bound(t.monomial, depth + 1)? } else { self.upper_bound(t.monomial)? };
+                let bound =
+                    if k >= 0 { self.lower_bound(t.monomial, depth + 1)? } else { self.upper_bound(t.monomial)? };
                 sum.checked_add(k.checked_mul(bound)?)
             }),
             Node::Const(c) => Some(i128::from(*c)),

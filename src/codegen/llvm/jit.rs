@@ -14,12 +14,16 @@ use super::loader::Code;
 use super::module::{self, KernelInfo};
 use super::target::{Options, TargetInfo};
 use crate::codegen::backend::KernelCode;
+use crate::codegen::kernel::Kernel;
 use crate::ir::Ir;
 
 /// Nanoseconds of work below which a launch is not split further: what handing it to another thread costs, several times.
 const GRAIN: i64 = 20_000;
 
-/// Where the time of a compilation went.
+/// A thread compiles at least so many kernels: starting LLVM for fewer does not pay.
+const KERNELS_A_THREAD: usize = 6;
+
+/// Where the time of a compilation went, summed over threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CompileTimes {
     /// Emitting LLVM IR.
@@ -76,27 +80,25 @@ impl Count {
 }
 
 impl CompiledKernels {
-    /// Compiles all `kernels.func`s of `ir`.
+    /// Compiles all `kernels.func`s of `ir`, on as many threads as there are kernels for.
     pub fn compile(ir: &Ir, options: &Options) -> Result<CompiledKernels, Diagnostic> {
         let mut times = CompileTimes::default();
         let start = Instant::now();
-        let ctx = Context::create();
-        let target = TargetInfo::new(options)?;
-        let mut module = module::emit(&ctx, ir, &target, false)?;
+        let module::Kernels { infos, distinct, mut exprs } = module::read(ir)?;
         times.emit = start.elapsed();
+        let share = distinct.len().div_ceil(rayon::current_num_threads().max(1)).max(KERNELS_A_THREAD);
+        let parts: Vec<Result<(Vec<u8>, CompileTimes), Diagnostic>> =
+            distinct.par_chunks(share).map(|kernels| generate(ir, options, kernels, exprs.clone())).collect();
+        let mut objects = Vec::new();
+        for part in parts {
+            let (object, t) = part?;
+            objects.push(object);
+            times.emit += t.emit;
+            times.passes += t.passes;
+            times.generate += t.generate;
+        }
         let start = Instant::now();
-        module::optimize(&module, &target, options)?;
-        times.passes = start.elapsed();
-        let start = Instant::now();
-        let object = target
-            .machine
-            .write_to_memory_buffer(&module.build.module, FileType::Object)
-            .map_err(|e| Diagnostic::error_nowhere(format!("LLVM's code generator: {}", e.to_string_lossy())))?;
-        times.generate = start.elapsed();
-        let start = Instant::now();
-        let code = Arc::new(Code::load(object.as_slice())?);
-        let infos = std::mem::take(&mut module.kernels);
-        let mut exprs = std::mem::take(&mut module.exprs);
+        let code = Arc::new(Code::load(&objects)?);
         let symbols: Vec<Arc<Vec<SymId>>> =
             infos.iter().map(|i| Arc::new(i.symbols.iter().map(|s| exprs.sym_id(s)).collect())).collect();
         let exprs = Arc::new(exprs);
@@ -130,6 +132,31 @@ impl CompiledKernels {
     }
 }
 
+/// Compiles some kernels to an object.
+fn generate(
+    ir: &Ir,
+    options: &Options,
+    kernels: &[Kernel],
+    mut exprs: Exprs,
+) -> Result<(Vec<u8>, CompileTimes), Diagnostic> {
+    let mut times = CompileTimes::default();
+    let start = Instant::now();
+    let ctx = Context::create();
+    let target = TargetInfo::new(options)?;
+    let build = module::emit(&ctx, ir, &target, kernels, &mut exprs, false)?;
+    times.emit = start.elapsed();
+    let start = Instant::now();
+    module::optimize(&build, &target, options)?;
+    times.passes = start.elapsed();
+    let start = Instant::now();
+    let object = target
+        .machine
+        .write_to_memory_buffer(&build.module, FileType::Object)
+        .map_err(|e| Diagnostic::error_nowhere(format!("LLVM's code generator: {}", e.to_string_lossy())))?;
+    times.generate = start.elapsed();
+    Ok((object.as_slice().to_vec(), times))
+}
+
 /// Addresses that are handed to other threads.
 struct Shared(*const *mut u8, *const i64, *mut KernelError);
 // SAFETY: the kernel reads the two lists, writes disjoint parts of the buffers in its steps, and writes the error by compare and exchange.
@@ -158,7 +185,11 @@ impl CompiledKernel {
         if buffers.len() != info.buffers || symbols.len() != info.symbols.len() {
             return Err(format!(
                 "kernel @{} takes {} buffers and {} symbols, got {} and {}",
-                info.name, info.buffers, info.symbols.len(), buffers.len(), symbols.len()
+                info.name,
+                info.buffers,
+                info.symbols.len(),
+                buffers.len(),
+                symbols.len()
             ));
         }
         let steps = self.steps.get(symbols)?;

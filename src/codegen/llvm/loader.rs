@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 
-use inkwell::llvm_sys::error::{LLVMErrorRef, LLVMGetErrorMessage, LLVMDisposeErrorMessage};
+use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
 use inkwell::llvm_sys::orc2::lljit::*;
 use inkwell::llvm_sys::orc2::*;
 use inkwell::memory_buffer::MemoryBuffer;
@@ -36,8 +36,8 @@ fn check(error: LLVMErrorRef, what: &str) -> Result<(), Diagnostic> {
 }
 
 impl Code {
-    /// Loads an object file.
-    pub fn load(object: &[u8]) -> Result<Code, Diagnostic> {
+    /// Loads object files.
+    pub fn load(objects: &[Vec<u8>]) -> Result<Code, Diagnostic> {
         let mut jit = MaybeUninit::uninit();
         // SAFETY: a null builder asks for the defaults; `jit` is written on success.
         let jit = unsafe {
@@ -45,9 +45,8 @@ impl Code {
             jit.assume_init()
         };
         let code = Code { jit };
-        let buffer = MemoryBuffer::create_from_memory_range_copy(object, "kernels");
-        // SAFETY: all handles come from this JIT; the object's buffer and the definitions pass into its ownership, so the Rust handle of
-        // the buffer is forgotten.
+        // SAFETY: all handles come from this JIT; the objects' buffers and the definitions pass into its ownership, so the Rust handles
+        // of the buffers are forgotten.
         unsafe {
             let library = LLVMOrcLLJITGetMainJITDylib(jit);
             let mut symbols: Vec<LLVMOrcCSymbolMapPair> = Vec::new();
@@ -65,13 +64,20 @@ impl Code {
             check(LLVMOrcJITDylibDefine(library, unit), "LLVM's JIT takes no symbols")?;
             let mut generator = MaybeUninit::uninit();
             let prefix = LLVMOrcLLJITGetGlobalPrefix(jit);
-            let made =
-                LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(generator.as_mut_ptr(), prefix, None, std::ptr::null_mut());
+            let made = LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+                generator.as_mut_ptr(),
+                prefix,
+                None,
+                std::ptr::null_mut(),
+            );
             check(made, "LLVM's JIT does not see the process")?;
             LLVMOrcJITDylibAddGenerator(library, generator.assume_init());
-            let added = LLVMOrcLLJITAddObjectFile(jit, library, buffer.as_mut_ptr());
-            std::mem::forget(buffer);
-            check(added, "LLVM's JIT does not take the object")?;
+            for object in objects {
+                let buffer = MemoryBuffer::create_from_memory_range_copy(object, "kernels");
+                let added = LLVMOrcLLJITAddObjectFile(jit, library, buffer.as_mut_ptr());
+                std::mem::forget(buffer);
+                check(added, "LLVM's JIT does not take the object")?;
+            }
         }
         Ok(code)
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use inkwell::context::Context;
 use inkwell::passes::PassBuilderOptions;
-use rinductor_index::{Expr, Exprs};
+use rinductor_index::{Atom, Expr, Exprs};
 use rinductor_support::{Diagnostic, FxHashMap};
 
 use super::abi;
@@ -33,58 +33,60 @@ pub struct KernelInfo {
     pub checks: Vec<Op>,
 }
 
-/// The kernels of an IR as an LLVM module.
-pub(super) struct KernelModule<'c> {
-    pub build: Build<'c>,
-    pub kernels: Vec<KernelInfo>,
+/// The kernels of an IR, read: which of them need code, and what is known of all.
+pub(super) struct Kernels {
+    /// What is known of each kernel.
+    pub infos: Vec<KernelInfo>,
+    /// The kernels that are emitted: the first of equal ones.
+    pub distinct: Vec<Kernel>,
+    /// The expressions of `infos` and `distinct`.
     pub exprs: Exprs,
 }
 
-/// Emits all kernels of `ir`. With `steps_functions` each gets a function that says how many steps it has.
-pub(super) fn emit<'c>(
-    ctx: &'c Context,
-    ir: &Ir,
-    target: &TargetInfo,
-    steps_functions: bool,
-) -> Result<KernelModule<'c>, Diagnostic> {
-    let build = Build::new(ctx, "kernels", target.model);
-    build.module.set_triple(&target.machine.get_triple());
-    build.module.set_data_layout(&target.machine.get_target_data().get_data_layout());
+/// Reads all kernels of `ir`.
+pub(super) fn read(ir: &Ir) -> Result<Kernels, Diagnostic> {
     let mut exprs = ir.exprs.clone();
-    let mut kernels = Vec::new();
+    let (mut infos, mut distinct) = (Vec::new(), Vec::new());
     let mut seen: FxHashMap<String, String> = FxHashMap::default();
-    let all: Vec<Op> = ir.block_ops(ir.module_body()).filter(|&op| ir.is_op(op, "kernels.func")).collect();
-    for op in all {
+    for op in ir.block_ops(ir.module_body()).filter(|&op| ir.is_op(op, "kernels.func")) {
         let kernel = Kernel::read(ir, &mut exprs, op)?;
-        let key = canonical(ir, &kernel);
-        let function = match seen.get(&key) {
-            Some(f) => f.clone(),
-            None => {
-                emit_kernel(&build, ir, &mut exprs, &kernel)?;
-                if steps_functions {
-                    emit_steps(&build, ir, &mut exprs, &kernel);
-                }
-                seen.insert(key, kernel.name.clone());
-                kernel.name.clone()
-            }
-        };
+        let function = seen.entry(canonical(ir, &kernel)).or_insert_with(|| kernel.name.clone()).clone();
         let steps = kernel.steps(&mut exprs);
         let cost = cost(ir, &mut exprs, &kernel);
-        let mut checks = Vec::new();
-        ir.walk(op, &mut |o| {
-            if ir.is_op(o, "kernels.position") {
-                checks.push(o);
-            }
-        });
-        kernels.push(KernelInfo {
+        let checks = ir.ops_named(op, "kernels.position");
+        infos.push(KernelInfo {
             name: kernel.name.clone(),
-            function,
+            function: function.clone(),
             buffers: kernel.buffers().count(),
             symbols: kernel.symbols(),
             steps,
             cost,
             checks,
         });
+        if function == kernel.name {
+            distinct.push(kernel);
+        }
+    }
+    Ok(Kernels { infos, distinct, exprs })
+}
+
+/// Emits kernels as one module. With `steps_functions` each gets a function that says how many steps it has.
+pub(super) fn emit<'c>(
+    ctx: &'c Context,
+    ir: &Ir,
+    target: &TargetInfo,
+    kernels: &[Kernel],
+    exprs: &mut Exprs,
+    steps_functions: bool,
+) -> Result<Build<'c>, Diagnostic> {
+    let build = Build::new(ctx, "kernels", target.model);
+    build.module.set_triple(&target.machine.get_triple());
+    build.module.set_data_layout(&target.machine.get_target_data().get_data_layout());
+    for kernel in kernels {
+        emit_kernel(&build, ir, exprs, kernel)?;
+        if steps_functions {
+            emit_steps(&build, ir, exprs, kernel);
+        }
     }
     for f in build.module.get_functions() {
         if f.count_basic_blocks() > 0 {
@@ -98,15 +100,14 @@ pub(super) fn emit<'c>(
         return Err(Diagnostic::error_nowhere(format!("the emitted LLVM IR does not verify: {}", e.to_string_lossy()))
             .help("this is a fault of rinductor's LLVM emitter; please report it with the kernels"));
     }
-    Ok(KernelModule { build, kernels, exprs })
+    Ok(build)
 }
 
 /// Runs the pass pipeline.
-pub(super) fn optimize(module: &KernelModule, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
+pub(super) fn optimize(build: &Build, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
     let passes = options.passes.as_deref().unwrap_or(PASSES);
     let settings = PassBuilderOptions::create();
-    module
-        .build
+    build
         .module
         .run_passes(passes, &target.machine, settings)
         .map_err(|e| Diagnostic::error_nowhere(format!("LLVM's pass pipeline '{passes}': {}", e.to_string_lossy())))
@@ -114,10 +115,20 @@ pub(super) fn optimize(module: &KernelModule, target: &TargetInfo, options: &Opt
 
 /// The kernels of an IR as LLVM IR, before LLVM's passes.
 pub fn emit_llvm_ir(ir: &Ir, options: &Options) -> Result<String, Diagnostic> {
+    with_module(ir, options, |build, _| Ok(build.module.to_string()))
+}
+
+/// Calls `f` with a module of all kernels, those that a library has.
+pub(super) fn with_module<R>(
+    ir: &Ir,
+    options: &Options,
+    f: impl FnOnce(&Build, &TargetInfo) -> Result<R, Diagnostic>,
+) -> Result<R, Diagnostic> {
     let ctx = Context::create();
     let target = TargetInfo::new(options)?;
-    let module = emit(&ctx, ir, &target, true)?;
-    Ok(module.build.module.to_string())
+    let mut kernels = read(ir)?;
+    let build = emit(&ctx, ir, &target, &kernels.distinct, &mut kernels.exprs, true)?;
+    f(&build, &target)
 }
 
 fn entry_values<'c>(b: &Build<'c>, e: &mut Emitter<'_, 'c>, symbols_at: u32) {
@@ -142,11 +153,22 @@ fn entry_values<'c>(b: &Build<'c>, e: &mut Emitter<'_, 'c>, symbols_at: u32) {
 fn emit_kernel(b: &Build, ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) -> Result<(), Diagnostic> {
     let place = || ir.place(ir.op(kernel.op).loc);
     if kernel.axes.len() > 14 {
-        return Err(Diagnostic::error(place(), format!("kernel @{}: {} axes, at most 14 are supported", kernel.name, kernel.axes.len())));
+        return Err(Diagnostic::error(
+            place(),
+            format!("kernel @{}: {} axes, at most 14 are supported", kernel.name, kernel.axes.len()),
+        ));
     }
     let tiled: Vec<&str> = kernel.axes.iter().filter(|a| a.tile > 1).map(|a| a.name.as_str()).collect();
     if tiled.len() > 1 {
-        let text = format!("kernel @{}: a CPU kernel has at most one axis with a tile above 1, here {}", kernel.name, tiled.join(" and "));
+        let text = format!(
+            "kernel @{}: a CPU kernel has at most one axis with a tile above 1, here {}",
+            kernel.name,
+            tiled.join(" and ")
+        );
+        return Err(Diagnostic::error(place(), text));
+    }
+    if let Some(name) = unbound_symbol(ir, exprs, kernel) {
+        let text = format!("kernel @{}: the symbol {name} is used, but no argument binds it", kernel.name);
         return Err(Diagnostic::error(place(), text));
     }
     if b.module.get_function(&kernel.name).is_some() {
@@ -160,6 +182,22 @@ fn emit_kernel(b: &Build, ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) -> Result
     let begin = f.get_nth_param(2).expect("a kernel has five parameters");
     let end = f.get_nth_param(3).expect("a kernel has five parameters");
     e.parallel_steps(begin, end)
+}
+
+/// A symbol that the kernel uses without having it as an argument.
+fn unbound_symbol(ir: &Ir, exprs: &Exprs, kernel: &Kernel) -> Option<String> {
+    let mut used: Vec<Expr> = kernel.axes.iter().map(|a| a.extent).collect();
+    for (_, layout) in kernel.buffers() {
+        used.extend(layout.sizes.iter().chain(&layout.strides).copied().chain([layout.offset]));
+    }
+    ir.walk(kernel.op, &mut |op| used.extend(crate::codegen::kernel::index_map(ir, op).unwrap_or_default()));
+    let bound = kernel.symbols();
+    let mut names =
+        used.into_iter().filter(|&e| exprs.has_syms(e)).flat_map(|e| exprs.atoms(e)).filter_map(|a| match a {
+            Atom::Sym(s) => Some(exprs.sym_name(s).to_string()),
+            Atom::Dim(_) => None,
+        });
+    names.find(|n| !bound.contains(n))
 }
 
 /// `int64_t kernel_steps(const int64_t *symbols)`.

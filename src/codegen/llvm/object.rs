@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use inkwell::context::Context;
 use inkwell::targets::FileType;
 use rinductor_support::Diagnostic;
 
 use super::module;
-use super::target::{Options, TargetInfo};
+use super::target::Options;
 use crate::ir::Ir;
 
 /// An object file with the kernels of `ir`; `abi` says how they are called, `math::calls` which symbols they may need.
@@ -22,24 +21,22 @@ pub fn emit_assembly(ir: &Ir, options: &Options) -> Result<String, Diagnostic> {
 }
 
 fn generate(ir: &Ir, options: &Options, kind: FileType) -> Result<Vec<u8>, Diagnostic> {
-    let ctx = Context::create();
-    let target = TargetInfo::new(options)?;
-    let module = module::emit(&ctx, ir, &target, true)?;
-    module::optimize(&module, &target, options)?;
-    let buffer = target
-        .machine
-        .write_to_memory_buffer(&module.build.module, kind)
-        .map_err(|e| Diagnostic::error_nowhere(format!("LLVM's code generator: {}", e.to_string_lossy())))?;
-    Ok(buffer.as_slice().to_vec())
+    module::with_module(ir, options, |build, target| {
+        module::optimize(build, target, options)?;
+        let buffer = target
+            .machine
+            .write_to_memory_buffer(&build.module, kind)
+            .map_err(|e| Diagnostic::error_nowhere(format!("LLVM's code generator: {}", e.to_string_lossy())))?;
+        Ok(buffer.as_slice().to_vec())
+    })
 }
 
 /// The LLVM IR after the passes: what the code generator gets.
 pub fn emit_optimized_llvm_ir(ir: &Ir, options: &Options) -> Result<String, Diagnostic> {
-    let ctx = Context::create();
-    let target = TargetInfo::new(options)?;
-    let module = module::emit(&ctx, ir, &target, true)?;
-    module::optimize(&module, &target, options)?;
-    Ok(module.build.module.to_string())
+    module::with_module(ir, options, |build, target| {
+        module::optimize(build, target, options)?;
+        Ok(build.module.to_string())
+    })
 }
 
 /// Writes a shared library with the kernels of `ir` to `path`, linked by the C compiler or the linker that is found.

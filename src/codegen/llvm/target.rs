@@ -89,7 +89,9 @@ fn model_of(machine: &TargetMachine, cpu: &str, features: &str) -> Machine {
     let triple = machine.get_triple();
     let x86 = triple.as_str().to_string_lossy().starts_with("x86_64");
     let named = |level: u8| match cpu {
-        "x86-64-v4" | "skylake-avx512" | "icelake-server" | "sapphirerapids" | "znver4" | "znver5" | "cascadelake" => true,
+        "x86-64-v4" | "skylake-avx512" | "icelake-server" | "sapphirerapids" | "znver4" | "znver5" | "cascadelake" => {
+            true
+        }
         "x86-64-v3" | "haswell" | "broadwell" | "skylake" | "znver1" | "znver2" | "znver3" | "alderlake" => level <= 3,
         _ => false,
     };
@@ -103,7 +105,13 @@ fn model_of(machine: &TargetMachine, cpu: &str, features: &str) -> Machine {
     let avx512 = has("avx512f", 4) && has("avx512bw", 4) && has("avx512vl", 4);
     let avx2 = has("avx2", 3);
     Machine {
-        vector_bits: if avx512 { 512 } else if avx2 { 256 } else { 128 },
+        vector_bits: if avx512 {
+            512
+        } else if avx2 {
+            256
+        } else {
+            128
+        },
         fma: has("fma", 3),
         f16c: has("f16c", 3),
         masked_words: avx2,

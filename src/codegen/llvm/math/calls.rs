@@ -1,7 +1,7 @@
 //! Functions that compiled kernels call lane by lane, and their names. An object or a library built from kernels that use them needs
 //! these symbols when it is linked; the JIT maps them to the functions here.
 
-use rinductor_scalar::{SpecialFn, ScalarOp, f64_binary, f64_unary, rand_f32, rand_int64, randn_f32};
+use rinductor_scalar::{ScalarOp, SpecialFn, f64_binary, f64_unary, rand_f32, rand_int64, randn_f32};
 
 /// `double rinductor_special1(int64_t code, double x)`: the special function of one argument with that number in `SpecialFn::ALL`.
 pub const SPECIAL1: &str = "rinductor_special1";

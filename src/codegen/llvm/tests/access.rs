@@ -131,8 +131,10 @@ fn guards() {
         k.store(w, column, &["d0"], &[x], None);
         let ir = k.finish();
         let size = d.size();
-        let mut a: Vec<u8> = (0..84 * size).map(|i| if d == I1 { (i % 3 == 0) as u8 } else { (i % 50 + 1) as u8 }).collect();
-        let (mut o, mut r, mut s, mut c) = (vec![255u8; 150 * size], vec![77u8; 150 * size], vec![77u8; 150 * size], vec![255u8; 6 * size]);
+        let mut a: Vec<u8> =
+            (0..84 * size).map(|i| if d == I1 { (i % 3 == 0) as u8 } else { (i % 50 + 1) as u8 }).collect();
+        let (mut o, mut r, mut s, mut c) =
+            (vec![255u8; 150 * size], vec![77u8; 150 * size], vec![77u8; 150 * size], vec![255u8; 6 * size]);
         run(&ir, &mut [&mut a, &mut o, &mut r, &mut s, &mut c], &[]).expect("runs");
         for i in 0..6 {
             for j in 0..25 {
@@ -144,7 +146,8 @@ fn guards() {
                 assert_eq!(r[at..at + size], if in_row { want.clone() } else { vec![77; size] }[..], "{d} {i},{j}");
                 assert_eq!(s[at..at + size], if inside { want.clone() } else { vec![77; size] }[..], "{d} {i},{j}");
             }
-            let want = if (1..5).contains(&i) { a[((i - 1) * 21 + 3) * size..][..size].to_vec() } else { vec![0; size] };
+            let want =
+                if (1..5).contains(&i) { a[((i - 1) * 21 + 3) * size..][..size].to_vec() } else { vec![0; size] };
             assert_eq!(c[i * size..(i + 1) * size], want[..]);
         }
     }

@@ -86,7 +86,8 @@ pub(super) fn layer_norm(ir: Ir, name: &str, n: usize, m: usize) -> Ir {
 }
 
 fn instructions(ir: &Ir) -> usize {
-    let text = emit_llvm_ir(ir, &Options { target_cpu: Some("x86-64-v3".into()), ..Options::default() }).expect("emits");
+    let text =
+        emit_llvm_ir(ir, &Options { target_cpu: Some("x86-64-v3".into()), ..Options::default() }).expect("emits");
     text.lines().filter(|l| l.starts_with("  ") && !l.trim().is_empty()).count()
 }
 

@@ -25,7 +25,21 @@ fn kernel(op: ScalarOp, d: DType) -> Ir {
 /// Numbers of every exponent and sign, with the special ones and some round ones.
 fn samples(step: usize) -> Vec<f32> {
     let mut v: Vec<f32> = (0..=u32::MAX).step_by(step).map(f32::from_bits).collect();
-    let special = [0.0, f32::INFINITY, f32::NAN, 1.0, f32::MIN_POSITIVE, f32::MAX, f32::from_bits(1), 0.5, 2.0, 3.0, 88.722_84, 103.972_08, 10.0];
+    let special = [
+        0.0,
+        f32::INFINITY,
+        f32::NAN,
+        1.0,
+        f32::MIN_POSITIVE,
+        f32::MAX,
+        f32::from_bits(1),
+        0.5,
+        2.0,
+        3.0,
+        88.722_84,
+        103.972_08,
+        10.0,
+    ];
     v.extend(special.iter().flat_map(|&x| [x, -x]));
     // Around 1 and in the usual range more densely.
     v.extend((0..40_000).map(|i| i as f32 / 1000.0 - 20.0));
@@ -41,7 +55,8 @@ fn ulps(got: f32, want: f64) -> f64 {
     }
     if rounded.is_infinite() || got.is_infinite() {
         // A result within two units of the overflow threshold may go either way.
-        let edge = |x: f64| x.abs() >= f64::from(f32::MAX) * (1.0 - 3.0e-7) && x.abs() <= f64::from(f32::MAX) * (1.0 + 3.0e-7);
+        let edge =
+            |x: f64| x.abs() >= f64::from(f32::MAX) * (1.0 - 3.0e-7) && x.abs() <= f64::from(f32::MAX) * (1.0 + 3.0e-7);
         return if got == rounded || edge(want) { 0.0 } else { f64::INFINITY };
     }
     if rounded == 0.0 && got == 0.0 {
@@ -62,8 +77,17 @@ fn measure(op: ScalarOp, cpu: Option<&str>) -> Worst {
     let (mut a, mut b) = (samples(if op.arity() == 1 { 8191 } else { 1_299_709 }), vec![0f32]);
     if op.arity() == 2 {
         let some: Vec<f32> = [samples(40_000_003), (-12..12).map(|i| i as f32 / 2.0).collect()].concat();
-        let some: Vec<f32> = some.into_iter().step_by(97).chain((-6..6).map(|i| i as f32 / 2.0)).chain([f32::INFINITY, -0.0, f32::NAN, f32::NEG_INFINITY]).collect();
-        let first: Vec<f32> = a.into_iter().step_by(11).chain([0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN]).collect();
+        let some: Vec<f32> = some
+            .into_iter()
+            .step_by(97)
+            .chain((-6..6).map(|i| i as f32 / 2.0))
+            .chain([f32::INFINITY, -0.0, f32::NAN, f32::NEG_INFINITY])
+            .collect();
+        let first: Vec<f32> = a
+            .into_iter()
+            .step_by(11)
+            .chain([0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN])
+            .collect();
         (a, b) = first.iter().flat_map(|&x| some.iter().map(move |&y| (x, y))).unzip();
     }
     let n = a.len();

@@ -61,7 +61,10 @@ fn sums_and_extremes() {
                     if nan {
                         assert!(got.is_nan(), "{name} {m}");
                     } else {
-                        assert!(got == want || (got - want).abs() <= 1e-4 * want.abs().max(1.0), "{name} {m}: {got} {want}");
+                        assert!(
+                            got == want || (got - want).abs() <= 1e-4 * want.abs().max(1.0),
+                            "{name} {m}: {got} {want}"
+                        );
                     }
                 }
             }
@@ -180,7 +183,8 @@ fn several_axes_and_combiners() {
     let (mut a, mut s, mut m) = (ramp(6 * 5 * 45), vec![0f32; 5], vec![0f32; 5]);
     run(&ir, &mut [bytes(&mut a), bytes(&mut s), bytes(&mut m)], &[]).expect("runs");
     for i in 0..5 {
-        let all: Vec<f64> = (0..6).flat_map(|r| a[(r * 5 + i) * 45..(r * 5 + i + 1) * 45].iter().map(|&v| f64::from(v))).collect();
+        let all: Vec<f64> =
+            (0..6).flat_map(|r| a[(r * 5 + i) * 45..(r * 5 + i + 1) * 45].iter().map(|&v| f64::from(v))).collect();
         let want: f64 = all.iter().map(|v| v * v).sum();
         assert!((f64::from(s[i]) - want).abs() < 1e-4 * want, "{} {want}", s[i]);
         assert_eq!(f64::from(m[i]), all.iter().copied().fold(f64::NEG_INFINITY, f64::max));

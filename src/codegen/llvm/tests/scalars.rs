@@ -10,10 +10,26 @@ use crate::ir::Ir;
 fn values(d: DType) -> Vec<Scalar> {
     match d.kind() {
         Kind::Bool => vec![Scalar::bool(false), Scalar::bool(true)],
-        Kind::Float => [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1.5, 3.0, 7.25, -7.0, 1e-3, 100.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]
-            .iter()
-            .map(|&x| Scalar::from_f64(d, x))
-            .collect(),
+        Kind::Float => [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            0.5,
+            -2.5,
+            1.5,
+            3.0,
+            7.25,
+            -7.0,
+            1e-3,
+            100.0,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+        ]
+        .iter()
+        .map(|&x| Scalar::from_f64(d, x))
+        .collect(),
         _ => [0, 1, 2, 3, 7, 100, -1, -2, -7, -100, d.int_min().unwrap_or(0), d.int_max().unwrap_or(0)]
             .iter()
             .map(|&x| Scalar::from_i64(d, x))
@@ -30,7 +46,8 @@ fn agree(op: ScalarOp, got: Scalar, want: Scalar) -> bool {
     if x.is_nan() && y.is_nan() {
         return true;
     }
-    let exact = matches!(op, ScalarOp::Add | ScalarOp::Sub | ScalarOp::Mul | ScalarOp::Div | ScalarOp::Sqrt | ScalarOp::Fma);
+    let exact =
+        matches!(op, ScalarOp::Add | ScalarOp::Sub | ScalarOp::Mul | ScalarOp::Div | ScalarOp::Sqrt | ScalarOp::Fma);
     let epsilon = got.dtype().epsilon().unwrap_or(0.0) * 4.0;
     got.dtype().is_float() && !exact && x.is_finite() && (x - y).abs() <= epsilon * y.abs()
 }
@@ -62,7 +79,10 @@ fn add_kernel(ir: Ir, name: &str, op: ScalarOp, d: DType, n: usize) -> Ir {
         }
         (_, Some(p)) => {
             let list = if d.is_float() {
-                vec!["false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno"]
+                vec![
+                    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une",
+                    "uno",
+                ]
             } else {
                 vec!["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]
             };
@@ -77,7 +97,18 @@ fn add_kernel(ir: Ir, name: &str, op: ScalarOp, d: DType, n: usize) -> Ir {
 
 #[test]
 fn operations_agree_with_the_scalar_crate() {
-    let types = [DType::I1, DType::U8, DType::I8, DType::I16, DType::I32, DType::I64, DType::F16, DType::BF16, DType::F32, DType::F64];
+    let types = [
+        DType::I1,
+        DType::U8,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::F16,
+        DType::BF16,
+        DType::F32,
+        DType::F64,
+    ];
     let mut faults = String::new();
     for d in types {
         let all = values(d);
@@ -118,7 +149,9 @@ fn operations_agree_with_the_scalar_crate() {
                 let args = [pairs[i].0, pairs[i].1, third(i)];
                 let args = &args[..op.arity()];
                 let want = match op.result_rule() {
-                    ResultRule::Select => Ok(if pairs[i].0.cast(DType::I1).to_i64() != 0 { pairs[i].1 } else { third(i) }),
+                    ResultRule::Select => {
+                        Ok(if pairs[i].0.cast(DType::I1).to_i64() != 0 { pairs[i].1 } else { third(i) })
+                    }
                     _ => eval(op, r, args),
                 };
                 let Ok(want) = want else { continue };
@@ -135,12 +168,26 @@ fn operations_agree_with_the_scalar_crate() {
 
 #[test]
 fn conversions_agree_with_the_scalar_crate() {
-    let types = [DType::I1, DType::U8, DType::I8, DType::I16, DType::I32, DType::I64, DType::F16, DType::BF16, DType::F32, DType::F64];
+    let types = [
+        DType::I1,
+        DType::U8,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::F16,
+        DType::BF16,
+        DType::F32,
+        DType::F64,
+    ];
     let mut faults = String::new();
     for from in types {
         let mut all = values(from);
         if from.is_float() {
-            all.extend([300.0, -300.0, 70000.0, 3e9, -3e9, 1e19, -1e19, 2147483647.0, 65519.0, 1e-8].map(|x| Scalar::from_f64(from, x)));
+            all.extend(
+                [300.0, -300.0, 70000.0, 3e9, -3e9, 1e19, -1e19, 2147483647.0, 65519.0, 1e-8]
+                    .map(|x| Scalar::from_f64(from, x)),
+            );
         }
         let n = all.len();
         let size = n.to_string();

@@ -1,0 +1,418 @@
+//! Reading the host function of the kernel level once, into a flat list of steps.
+
+use rinductor_index::{Atom, Expr, Exprs, SymId};
+use rinductor_scalar::DType;
+use rinductor_support::{Diagnostic, FxHashMap};
+
+use crate::codegen::backend::KernelCode;
+use crate::codegen::kernel::{BufferLayout, buffer_layout, dtype_of};
+use crate::ir::{AttrData, Dict, Ir, Op, TypeData, Value};
+use crate::runtime::{Attr as CallAttr, Attrs, ExternOp, Tensor, extern_op};
+
+/// A number that may depend on symbols: an index into the sizes that a call computes first.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Num {
+    /// The same in every call.
+    Fixed(i64),
+    /// The `n`-th computed size.
+    Size(usize),
+}
+
+/// What a buffer looks like.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Element type.
+    pub dtype: DType,
+    /// Sizes.
+    pub sizes: Vec<Num>,
+    /// Strides, in elements.
+    pub strides: Vec<Num>,
+    /// Offset from the start of the allocation, in elements.
+    pub offset: Num,
+}
+
+/// An argument of the function.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A tensor for a slot; whether it is written.
+    Tensor(usize, Shape, bool),
+    /// A symbol's value.
+    Symbol(SymId),
+}
+
+/// A result of the function.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// The tensor in a slot.
+    Tensor(usize),
+    /// A number.
+    Int(Num),
+    /// None.
+    Nothing,
+}
+
+/// One thing to do.
+pub enum Step {
+    /// A buffer of its own; `escapes` if it may live longer than the call.
+    Alloc { slot: usize, shape: Shape, escapes: bool },
+    /// A part of an arena from a byte on.
+    Place { slot: usize, shape: Shape, arena: usize, offset: i64 },
+    /// A buffer is not needed any more.
+    Free { slot: usize },
+    /// The same memory seen otherwise.
+    View { from: usize, slot: usize, shape: Shape },
+    /// Constant data, made when the plan was.
+    Constant { slot: usize, tensor: Tensor },
+    /// A kernel.
+    Launch { kernel: usize, buffers: Vec<usize>, symbols: Vec<Num> },
+    /// An extern op; numbers to put into its attributes first: name, place in a list.
+    Extern {
+        op: &'static ExternOp,
+        inputs: Vec<Option<usize>>,
+        outputs: Vec<Option<usize>>,
+        attrs: Attrs,
+        numbers: Vec<(String, Option<usize>, Num)>,
+    },
+    /// A copy between buffers.
+    Copy { from: usize, to: usize },
+}
+
+/// A function as steps.
+pub struct Plan {
+    /// How many buffers there are.
+    pub slots: usize,
+    /// The arguments.
+    pub inputs: Vec<Input>,
+    /// Names of the arguments, for messages.
+    pub input_names: Vec<String>,
+    /// The results.
+    pub outputs: Vec<Output>,
+    /// What to do.
+    pub steps: Vec<Step>,
+    /// The expressions of the computed sizes.
+    pub sizes: Vec<Expr>,
+    /// Where expressions live.
+    pub exprs: Exprs,
+    /// The symbols that are bound, by inputs of that size: symbol, argument, dimension.
+    pub bindings: Vec<(SymId, usize, usize)>,
+}
+
+struct Planner<'a> {
+    ir: &'a Ir,
+    code: &'a dyn KernelCode,
+    exprs: Exprs,
+    sizes: Vec<Expr>,
+    slots: FxHashMap<Value, usize>,
+    numbers: FxHashMap<Value, Expr>,
+    /// Values that are none.
+    nothing: Vec<Value>,
+    /// The allocation that a slot lies in.
+    roots: Vec<usize>,
+    steps: Vec<Step>,
+}
+
+/// Reads a function of the kernel level.
+///
+/// # Errors
+/// An op that the host has not, a kernel or an extern op that does not exist, a buffer without a known layout.
+pub fn plan(ir: &Ir, func: Op, code: &dyn KernelCode) -> Result<Plan, Diagnostic> {
+    let mut p = Planner {
+        ir,
+        code,
+        exprs: ir.exprs.clone(),
+        sizes: Vec::new(),
+        slots: FxHashMap::default(),
+        numbers: FxHashMap::default(),
+        nothing: Vec::new(),
+        roots: Vec::new(),
+        steps: Vec::new(),
+    };
+    let body = ir.body(func).ok_or_else(|| p.error(func, "the function must have one block"))?;
+    let (mut inputs, mut bindings, mut input_names) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, &arg) in ir.block_args(body).iter().enumerate() {
+        input_names.push(ir.value_name(arg).map_or_else(|| i.to_string(), str::to_string));
+        if matches!(ir.ty(ir.value_type(arg)), TypeData::Index) {
+            let name = arg_symbol(ir, func, i).unwrap_or_else(|| format!("arg{i}"));
+            let e = p.exprs.sym(&name);
+            p.numbers.insert(arg, e);
+            inputs.push(Input::Symbol(p.exprs.sym_id(&name)));
+            continue;
+        }
+        let layout = p.layout(func, arg)?;
+        for (d, &e) in layout.sizes.iter().enumerate() {
+            if let Some(Atom::Sym(s)) = p.exprs.as_atom(e) {
+                bindings.push((s, i, d));
+            }
+        }
+        let shape = p.shape(&layout);
+        let slot = p.slot(arg, None);
+        inputs.push(Input::Tensor(slot, shape, false));
+    }
+    let mut outputs = Vec::new();
+    for op in ir.block_op_list(body) {
+        if ir.is_op(op, "func.return") {
+            for v in ir.operand_list(op) {
+                outputs.push(p.output(op, v)?);
+            }
+        } else {
+            p.op(op)?;
+        }
+    }
+    // Memory that leaves the function is made anew in every call; inputs that are written are copied back if they had to be copied in.
+    let escaping: Vec<usize> =
+        outputs.iter().filter_map(|o| if let Output::Tensor(s) = o { Some(p.roots[*s]) } else { None }).collect();
+    let mut written = vec![false; p.roots.len()];
+    for step in &mut p.steps {
+        match step {
+            Step::Alloc { slot, escapes, .. } => *escapes = escaping.contains(slot),
+            Step::Copy { to, .. } => written[p.roots[*to]] = true,
+            Step::Launch { buffers, .. } => buffers.iter().for_each(|&b| written[p.roots[b]] = true),
+            Step::Extern { outputs, .. } => outputs.iter().flatten().for_each(|&b| written[p.roots[b]] = true),
+            _ => {}
+        }
+    }
+    for input in &mut inputs {
+        if let Input::Tensor(slot, _, w) = input {
+            *w = written[*slot];
+        }
+    }
+    Ok(Plan {
+        slots: p.roots.len(),
+        inputs,
+        input_names,
+        outputs,
+        steps: p.steps,
+        sizes: p.sizes,
+        exprs: p.exprs,
+        bindings,
+    })
+}
+
+/// The symbol that argument `i` of a function binds.
+fn arg_symbol(ir: &Ir, func: Op, i: usize) -> Option<String> {
+    let AttrData::Array(items) = ir.attr(ir.attr_of(func, "arg_attrs")?) else { return None };
+    let AttrData::Dict(dict) = ir.attr(*items.get(i)?) else { return None };
+    ir.dict_get(*dict, "aten.symbol").and_then(|a| ir.as_str(a)).map(str::to_string)
+}
+
+impl Planner<'_> {
+    fn error(&self, op: Op, message: impl Into<String>) -> Diagnostic {
+        let text = format!("'{}': {}", self.ir.op_name(op), message.into());
+        Diagnostic::error(self.ir.place(self.ir.op(op).loc), text)
+    }
+
+    fn slot(&mut self, value: Value, root: Option<usize>) -> usize {
+        let slot = self.roots.len();
+        self.roots.push(root.map_or(slot, |r| self.roots[r]));
+        self.slots.insert(value, slot);
+        slot
+    }
+
+    fn slot_of(&self, op: Op, v: Value) -> Result<usize, Diagnostic> {
+        self.slots.get(&v).copied().ok_or_else(|| self.error(op, "an operand is no buffer of this function"))
+    }
+
+    fn layout(&mut self, op: Op, v: Value) -> Result<BufferLayout, Diagnostic> {
+        buffer_layout(self.ir, &mut self.exprs, self.ir.value_type(v))
+            .ok_or_else(|| self.error(op, "a buffer whose sizes or strides are not known"))
+    }
+
+    fn num(&mut self, e: Expr) -> Num {
+        if let Some(n) = self.exprs.as_int(e) {
+            return Num::Fixed(n);
+        }
+        let at = self.sizes.iter().position(|&x| x == e).unwrap_or_else(|| {
+            self.sizes.push(e);
+            self.sizes.len() - 1
+        });
+        Num::Size(at)
+    }
+
+    fn shape(&mut self, layout: &BufferLayout) -> Shape {
+        Shape {
+            dtype: layout.dtype,
+            sizes: layout.sizes.iter().map(|&e| self.num(e)).collect(),
+            strides: layout.strides.iter().map(|&e| self.num(e)).collect(),
+            offset: self.num(layout.offset),
+        }
+    }
+
+    fn output(&mut self, op: Op, v: Value) -> Result<Output, Diagnostic> {
+        if let Some(&e) = self.numbers.get(&v) {
+            return Ok(Output::Int(self.num(e)));
+        }
+        if self.nothing.contains(&v) {
+            return Ok(Output::Nothing);
+        }
+        Ok(Output::Tensor(self.slot_of(op, v)?))
+    }
+
+    fn op(&mut self, op: Op) -> Result<(), Diagnostic> {
+        let ir = self.ir;
+        match ir.op_name(op) {
+            "kernels.alloc" => {
+                let result = ir.result(op, 0);
+                let layout = self.layout(op, result)?;
+                let shape = self.shape(&layout);
+                if ir.num_operands(op) == 0 {
+                    let slot = self.slot(result, None);
+                    self.steps.push(Step::Alloc { slot, shape, escapes: false });
+                    return Ok(());
+                }
+                let arena = self.slot_of(op, ir.operand(op, 0))?;
+                let offset = ir.attr_of(op, "offset").and_then(|a| ir.as_int(a)).filter(|&o| o >= 0);
+                let offset = offset.ok_or_else(|| self.error(op, "a place in an arena needs an offset"))?;
+                // A place is memory of its own: that it is in an arena concerns the arena alone.
+                let slot = self.slot(result, None);
+                self.steps.push(Step::Place { slot, shape, arena, offset });
+            }
+            "kernels.dealloc" => {
+                let slot = self.slot_of(op, ir.operand(op, 0))?;
+                self.steps.push(Step::Free { slot });
+            }
+            "kernels.view" => {
+                let from = self.slot_of(op, ir.operand(op, 0))?;
+                let result = ir.result(op, 0);
+                let layout = self.layout(op, result)?;
+                let shape = self.shape(&layout);
+                let slot = self.slot(result, Some(from));
+                self.steps.push(Step::View { from, slot, shape });
+            }
+            "kernels.constant" => {
+                let result = ir.result(op, 0);
+                let tensor = super::constant::tensor(ir, op).map_err(|e| self.error(op, e))?;
+                let slot = self.slot(result, None);
+                self.steps.push(Step::Constant { slot, tensor });
+            }
+            "kernels.launch" => self.launch(op)?,
+            "kernels.extern" => self.external(op)?,
+            "kernels.copy" => {
+                let (from, to) = (self.slot_of(op, ir.operand(op, 0))?, self.slot_of(op, ir.operand(op, 1))?);
+                self.steps.push(Step::Copy { from, to });
+            }
+            "kernels.size" => {
+                let e = crate::codegen::kernel::index_map(ir, op).and_then(|m| m.first().copied());
+                let e = e.ok_or_else(|| self.error(op, "no expression"))?;
+                self.numbers.insert(ir.result(op, 0), e);
+            }
+            "aten.none" => self.nothing.push(ir.result(op, 0)),
+            "arith.constant" => {
+                let n = ir.attr_of(op, "value").and_then(|a| ir.as_int(a));
+                let n = n.ok_or_else(|| self.error(op, "only integers are computed by the host"))?;
+                let e = self.exprs.int(n);
+                self.numbers.insert(ir.result(op, 0), e);
+            }
+            name @ ("arith.addi" | "arith.subi" | "arith.muli" | "arith.floordivsi" | "arith.index_cast") => {
+                let args: Option<Vec<Expr>> = ir.operands(op).map(|v| self.numbers.get(&v).copied()).collect();
+                let args = args.ok_or_else(|| self.error(op, "the host computes with sizes alone"))?;
+                let e = match (name, &args[..]) {
+                    ("arith.addi", &[a, b]) => self.exprs.add(a, b),
+                    ("arith.subi", &[a, b]) => self.exprs.sub(a, b),
+                    ("arith.muli", &[a, b]) => self.exprs.mul(a, b),
+                    ("arith.floordivsi", &[a, b]) => self.exprs.floordiv(a, b),
+                    (_, &[a]) => a,
+                    _ => return Err(self.error(op, "wrong number of operands")),
+                };
+                self.numbers.insert(ir.result(op, 0), e);
+            }
+            _ => return Err(self.error(op, "no op of the host function")),
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self, op: Op) -> Result<(), Diagnostic> {
+        let ir = self.ir;
+        let name = ir.attr_of(op, "callee").and_then(|a| ir.as_symbol(a)).map(|n| ir.text(n).to_string());
+        let name = name.ok_or_else(|| self.error(op, "no callee"))?;
+        let kernel = self.code.find(&name).ok_or_else(|| self.error(op, format!("there is no kernel @{name}")))?;
+        let (mut buffers, mut symbols) = (Vec::new(), Vec::new());
+        for v in ir.operand_list(op) {
+            match self.numbers.get(&v).copied() {
+                Some(e) => symbols.push(self.num(e)),
+                None => buffers.push(self.slot_of(op, v)?),
+            }
+        }
+        self.steps.push(Step::Launch { kernel, buffers, symbols });
+        Ok(())
+    }
+
+    fn external(&mut self, op: Op) -> Result<(), Diagnostic> {
+        let ir = self.ir;
+        let name = ir.attr_of(op, "callee").and_then(|a| ir.as_str(a)).ok_or_else(|| self.error(op, "no callee"))?;
+        let called = extern_op(name).ok_or_else(|| {
+            self.error(op, format!("there is no extern op {name} to run standalone"))
+                .help("run the graph under torch, which has it")
+        })?;
+        let operands = ir.operand_list(op);
+        let outs = ir.attr_of(op, "outs").and_then(|a| ir.as_int(a)).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let outs = outs.min(operands.len());
+        let (ins, outs) = operands.split_at(operands.len() - outs);
+        let mut inputs = Vec::new();
+        let mut indices = Vec::new();
+        for &v in ins {
+            if let Some(&e) = self.numbers.get(&v) {
+                indices.push(self.num(e));
+            } else if self.nothing.contains(&v) {
+                inputs.push(None);
+            } else {
+                inputs.push(Some(self.slot_of(op, v)?));
+            }
+        }
+        let outputs: Result<Vec<_>, _> = outs.iter().map(|&v| self.slot_of(op, v).map(Some)).collect();
+        let outputs = outputs?;
+        let properties = ir.attr_of(op, "properties").map(|a| ir.attr(a));
+        let dict = if let Some(AttrData::Dict(d)) = properties { *d } else { Dict::default() };
+        let mut attrs = Attrs::new();
+        let mut numbers = Vec::new();
+        let mut indices = indices.into_iter();
+        for &(key, attr) in ir.dict(dict) {
+            let key = ir.text(key);
+            if key == "operandSegmentSizes" {
+                continue;
+            }
+            let value = call_attr(ir, attr)
+                .ok_or_else(|| self.error(op, format!("the extern op takes no such value for {key}")))?;
+            // Symbolic entries of a list follow as operands.
+            if let CallAttr::Ints(list) = &value {
+                for (k, &n) in list.iter().enumerate() {
+                    if n == i64::MIN {
+                        let n = indices.next().ok_or_else(|| self.error(op, format!("too few sizes for {key}")))?;
+                        numbers.push((key.to_string(), Some(k), n));
+                    }
+                }
+            }
+            attrs.set(key, value);
+        }
+        if indices.next().is_some() {
+            return Err(
+                self.error(op, format!("{name} takes a symbolic integer outside of a list: not supported by the host"))
+            );
+        }
+        self.steps.push(Step::Extern { op: called, inputs, outputs, attrs, numbers });
+        Ok(())
+    }
+}
+
+/// A property as an attribute of an extern call.
+fn call_attr(ir: &Ir, attr: crate::ir::Attr) -> Option<CallAttr> {
+    Some(match ir.attr(attr) {
+        AttrData::Bool(b) => CallAttr::Bool(*b),
+        AttrData::Integer { value, .. } => CallAttr::Int(*value),
+        AttrData::Float { bits, ty } => {
+            CallAttr::Float(crate::codegen::literal::float_of_bits(dtype_of(ir, *ty)?, *bits))
+        }
+        AttrData::String(_) => CallAttr::Str(ir.as_str(attr)?.to_string()),
+        AttrData::Type(t) => CallAttr::DType(dtype_of(ir, *t)?),
+        AttrData::Unit => CallAttr::Bool(true),
+        AttrData::DenseArray { element, values } => match dtype_of(ir, *element)? {
+            DType::I1 => CallAttr::Bools(values.iter().map(|&v| v != 0).collect()),
+            d if d.is_float() => {
+                CallAttr::Floats(values.iter().map(|&v| crate::codegen::literal::float_of_bits(d, v as u64)).collect())
+            }
+            _ => CallAttr::Ints(values.to_vec()),
+        },
+        AttrData::Array(items) if items.is_empty() => CallAttr::Ints(Vec::new()),
+        AttrData::Array(_) => CallAttr::Ints(ir.as_ints(attr)?),
+        _ => return None,
+    })
+}
