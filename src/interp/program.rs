@@ -61,6 +61,13 @@ impl Program {
         let mut dims = Dims::of_block(ir, block);
         let mut numbers: FxHashMap<Value, usize> = FxHashMap::default();
         for op in ir.block_op_list(block) {
+            // Constants may stand outside the body.
+            for v in ir.operand_list(op) {
+                if let Some(def) = ir.def_op(v).filter(|&d| !numbers.contains_key(&v) && ir.is_op(d, "arith.constant")) {
+                    p.instrs.push(scalar_instr(ir, def, Vec::new())?);
+                    numbers.insert(v, p.instrs.len() - 1);
+                }
+            }
             let find = |numbers: &FxHashMap<Value, usize>, v: Value| {
                 numbers.get(&v).copied().ok_or_else(|| Trap::at(ir, op, "uses a value from outside its body"))
             };

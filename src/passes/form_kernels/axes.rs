@@ -88,6 +88,10 @@ pub fn choose(
         .zip(names)
         .map(|(&a, name)| Axis { name, extent: extent[a], reduced: group.reduced[a] })
         .collect();
+    if group.has_reduction && !axes.iter().any(|a| a.reduced) {
+        // All that is reduced has size 1: one step, in which the combination still happens.
+        axes.push(Axis { name: "r".into(), extent: ir.exprs.int(1), reduced: true });
+    }
     if axes.is_empty() {
         axes.push(Axis { name: "x".into(), extent: ir.exprs.int(1), reduced: false });
     }

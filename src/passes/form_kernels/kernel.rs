@@ -161,6 +161,7 @@ impl Kernel {
     ) {
         let at = InsertPoint::End(scope.block);
         let loc = ir.op(op).loc;
+        self.import_constants(ir, op, scope);
         match ir.op_name(op) {
             "loops.load" => {
                 let access = Access::of(ir, op, 1);
@@ -207,6 +208,22 @@ impl Kernel {
                     scope.map.insert(from, to);
                 }
             }
+        }
+    }
+
+    /// Constants that a body takes from outside (`cse` shares them) are made again in the kernel.
+    fn import_constants(&self, ir: &mut Ir, op: Op, scope: &mut Scope) {
+        for v in ir.operand_list(op) {
+            if scope.map.contains_key(&v) {
+                continue;
+            }
+            let Some(def) = ir.def_op(v).filter(|&d| ir.is_op(d, "arith.constant")) else { continue };
+            let Some(value) = ir.attr_of(def, "value") else { continue };
+            let ty = ir.value_type(v);
+            let ty = self.tile(ir, ty);
+            let loc = ir.op(def).loc;
+            let c = crate::passes::util::constant(ir, value, ty, loc, InsertPoint::End(scope.block));
+            scope.map.insert(v, c);
         }
     }
 

@@ -358,7 +358,9 @@ impl Planner<'_> {
                 inputs.push(Some(self.slot_of(op, v)?));
             }
         }
-        let outputs: Result<Vec<_>, _> = outs.iter().map(|&v| self.slot_of(op, v).map(Some)).collect();
+        // A result that is none is not computed.
+        let output = |v: &Value| if self.nothing.contains(v) { Ok(None) } else { self.slot_of(op, *v).map(Some) };
+        let outputs: Result<Vec<_>, _> = outs.iter().map(output).collect();
         let outputs = outputs?;
         let properties = ir.attr_of(op, "properties").map(|a| ir.attr(a));
         let dict = if let Some(AttrData::Dict(d)) = properties { *d } else { Dict::default() };
