@@ -28,3 +28,5 @@ pub mod driver {
 }
 
 pub mod runtime;
+
+pub mod driver;
