@@ -1,5 +1,6 @@
 //! The arguments of a function that is to be run: made from a seed, or read from files, with symbols bound on the way.
 
+use super::reference::Argument;
 use crate::dialects::loops::{sizes_of, strides_of};
 use crate::dialects::{dtype_of, symbols};
 use crate::index::{Atom, Expr, SymId};
@@ -9,26 +10,6 @@ use crate::runtime::{InputKind, Tensor, generate, npy, npz, safetensor};
 use crate::scalar::DType;
 use crate::support::{FxHashMap, FxHashSet};
 use std::path::Path;
-
-/// An argument of a call.
-#[derive(Clone, Debug)]
-pub enum Argument {
-    /// A tensor.
-    Tensor(Tensor),
-    /// A number.
-    Int(i64),
-}
-
-/// A result of a call.
-#[derive(Clone, Debug)]
-pub enum Returned {
-    /// A tensor.
-    Tensor(Tensor),
-    /// A number.
-    Int(i64),
-    /// None.
-    Nothing,
-}
 
 /// Where arguments come from.
 pub enum Source {

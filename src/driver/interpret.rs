@@ -1,123 +1,13 @@
-//! The interpreter with the runtime's tensors and extern ops: for `rinductor-run --interpret`, and for `--check-execution`.
+//! The interpreter as `--check-execution` wants it.
 
-use super::inputs::{self, Argument, Bindings, Returned, Source};
+use super::inputs::{self, Bindings, Source};
+use super::reference::{self, Argument};
 use crate::dialects::library::Library;
-use crate::interp::value::{Array, for_each_point};
-use crate::interp::{self, ExternArg, ExternCall, Externs, Input};
 use crate::ir::{Ir, Op};
 use crate::pass::execution::{Elements, Executor, Output};
-use crate::runtime::{Attr, Attrs, Tensor, extern_op};
-use crate::scalar::Scalar;
+use crate::runtime::Tensor;
 use crate::support::Diagnostic;
 use std::any::Any;
-
-/// Extern ops by the runtime.
-struct RuntimeExterns;
-
-impl Externs for RuntimeExterns {
-    fn call(&self, call: &ExternCall) -> Result<Vec<Array>, String> {
-        let op = extern_op(&call.name).ok_or_else(|| format!("there is no extern op '{}'", call.name))?;
-        let mut attrs = Attrs::new();
-        for (name, value) in &call.args {
-            attrs.set(
-                name,
-                match value {
-                    ExternArg::Int(x) => Attr::Int(*x),
-                    ExternArg::Float(x) => Attr::Float(*x),
-                    ExternArg::Bool(x) => Attr::Bool(*x),
-                    ExternArg::Str(x) => Attr::Str(x.clone()),
-                    ExternArg::Ints(x) => Attr::Ints(x.clone()),
-                    ExternArg::Floats(x) => Attr::Floats(x.clone()),
-                    ExternArg::Bools(x) => Attr::Bools(x.clone()),
-                    ExternArg::DType(x) => Attr::DType(*x),
-                },
-            );
-        }
-        let tensors: Result<Vec<Option<Tensor>>, String> =
-            call.tensors.iter().map(|a| a.as_ref().map(to_tensor).transpose()).collect();
-        let results = op.run(&attrs, &tensors?).map_err(|e| e.to_string())?;
-        let described = call.results.iter().map(Some).chain(std::iter::repeat(None));
-        results
-            .iter()
-            .zip(described)
-            .map(|(result, described)| match (result, described) {
-                (Some(t), _) => to_array(t),
-                // A result that was not asked for is not computed: its place is filled.
-                (None, Some((dtype, sizes, strides))) => {
-                    Array::with_strides(*dtype, sizes, strides).ok_or_else(|| "a result is too large".to_string())
-                }
-                (None, None) => Err(format!("'{}' gave no result where one is used", call.name)),
-            })
-            .collect()
-    }
-}
-
-/// The interpreter's copy of a tensor, with the same strides.
-fn to_array(t: &Tensor) -> Result<Array, String> {
-    let list = |v: &[usize]| v.iter().map(|&n| n as i64).collect::<Vec<_>>();
-    let array = Array::with_strides(t.dtype(), &list(t.sizes()), &list(t.strides()));
-    let array = array.ok_or_else(|| format!("a tensor of sizes {:?} is too large for the interpreter", t.sizes()))?;
-    let bytes = t.to_le_bytes().map_err(|e| e.to_string())?;
-    let mut chunks = bytes.chunks_exact(t.dtype().size());
-    for_each_point(&array.sizes.clone(), |index| {
-        let scalar = chunks.next().and_then(|c| Scalar::read_le(t.dtype(), c));
-        scalar.is_some_and(|s| array.set(index, s))
-    });
-    Ok(array)
-}
-
-/// The runtime's copy of an array, with the same strides.
-fn to_tensor(a: &Array) -> Result<Tensor, String> {
-    let list = |v: &[i64]| {
-        v.iter().map(|&n| usize::try_from(n).map_err(|_| format!("{n} is no size"))).collect::<Result<Vec<_>, _>>()
-    };
-    let (sizes, strides) = (list(&a.sizes)?, list(&a.strides)?);
-    let size = a.dtype.size();
-    let mut bytes = vec![0; sizes.iter().product::<usize>() * size];
-    for (chunk, s) in bytes.chunks_exact_mut(size).zip(a.elements()) {
-        s.write_le(chunk);
-    }
-    let dense = Tensor::from_le_bytes(a.dtype, &sizes, &bytes).map_err(|e| e.to_string())?;
-    if dense.strides() == strides {
-        return Ok(dense);
-    }
-    let t = Tensor::zeros_strided(a.dtype, &sizes, &strides).map_err(|e| e.to_string())?;
-    t.copy_from(&dense).map_err(|e| e.to_string())?;
-    Ok(t)
-}
-
-/// Runs a function at any level. Arguments that it mutates are changed.
-///
-/// # Errors
-/// What stops the run.
-pub fn run(ir: &Ir, func: Op, arguments: &[Argument], library: &Library) -> Result<Vec<Returned>, Diagnostic> {
-    let nowhere = |e: String| Diagnostic::error(ir.place(ir.op(func).loc), e);
-    let mut arrays = Vec::new();
-    for argument in arguments {
-        arrays.push(match argument {
-            Argument::Tensor(t) => Input::Tensor(to_array(t).map_err(nowhere)?),
-            Argument::Int(n) => Input::Int(*n),
-        });
-    }
-    let results = interp::run(ir, func, &arrays, library, &RuntimeExterns)?;
-    for (argument, array) in arguments.iter().zip(&arrays) {
-        if let (Argument::Tensor(t), Input::Tensor(a)) = (argument, array) {
-            let after = to_tensor(a).map_err(nowhere)?;
-            let same = after.to_le_bytes().ok() == t.to_le_bytes().ok();
-            if !same {
-                t.copy_from(&after).map_err(|e| nowhere(e.to_string()))?;
-            }
-        }
-    }
-    results
-        .into_iter()
-        .map(|r| match r {
-            interp::Output::Tensor(a) => to_tensor(&a).map(Returned::Tensor).map_err(nowhere),
-            interp::Output::Int(n) => Ok(Returned::Int(n)),
-            interp::Output::None => Ok(Returned::Nothing),
-        })
-        .collect()
-}
 
 /// The interpreter for `--check-execution`.
 pub struct Checking<'a> {
@@ -145,6 +35,7 @@ impl Executor for Checking<'_> {
         for argument in arguments {
             copies.push(match argument {
                 Argument::Int(n) => Argument::Int(*n),
+                Argument::None => Argument::None,
                 Argument::Tensor(t) => {
                     let copy = Tensor::zeros_strided(t.dtype(), t.sizes(), t.strides());
                     let copied = copy.and_then(|c| c.copy_from(t).map(|()| c));
@@ -152,18 +43,18 @@ impl Executor for Checking<'_> {
                 }
             });
         }
-        let results = run(ir, func, &copies, self.library)?;
+        let results = reference::run(ir, func, &copies, self.library)?;
         let mut outputs = Vec::new();
         for (i, result) in results.iter().enumerate() {
             outputs.push(match result {
-                Returned::Tensor(t) => output(format!("result {i}"), t).map_err(wrong)?,
-                Returned::Int(n) => Output {
+                Argument::Tensor(t) => output(format!("result {i}"), t).map_err(wrong)?,
+                Argument::Int(n) => Output {
                     name: format!("result {i}"),
                     dtype: "index".into(),
                     shape: Vec::new(),
                     elements: Elements::Int(vec![*n]),
                 },
-                Returned::Nothing => Output {
+                Argument::None => Output {
                     name: format!("result {i}"),
                     dtype: "none".into(),
                     shape: vec![0],

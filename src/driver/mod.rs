@@ -12,6 +12,7 @@ pub mod io;
 pub mod opt;
 pub mod opt_args;
 pub mod pipelines;
+pub mod reference;
 pub mod run;
 pub mod session;
 pub mod translate;

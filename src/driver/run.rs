@@ -1,8 +1,9 @@
 //! `rinductor-run`: runs a function of an IR file, compiled through LLVM or interpreted, and shows, writes or compares its results.
 
 use super::args::{self, fail, flag, show, style};
-use super::inputs::{self, Argument, Bindings, Returned, Source};
-use super::{Io, interpret, opt, pipelines, session};
+use super::inputs::{self, Bindings, Source};
+use super::reference::{self, Argument};
+use super::{Io, opt, pipelines, session};
 use crate::ir::{Ir, Op};
 use crate::pass::Level;
 use crate::pass::manager::{Config, Manager, Sink};
@@ -253,9 +254,9 @@ impl Program {
         Ok(Program::Interpreted(Box::new(ir), func))
     }
 
-    fn run(&mut self, arguments: &[Argument], dialects: &session::Dialects) -> Result<Vec<Returned>, Problem> {
+    fn run(&mut self, arguments: &[Argument], dialects: &session::Dialects) -> Result<Vec<Argument>, Problem> {
         match self {
-            Program::Interpreted(ir, func) => Ok(interpret::run(ir, *func, arguments, &dialects.library)?),
+            Program::Interpreted(ir, func) => Ok(reference::run(ir, *func, arguments, &dialects.library)?),
         }
     }
 }
@@ -283,17 +284,17 @@ struct Outputs {
 }
 
 impl Outputs {
-    fn new(results: &[Returned], names: &[String], arguments: &[Argument], signature: &[inputs::Parameter]) -> Self {
-        let tensor = |r: &Returned| match r {
-            Returned::Tensor(t) => Some(t.clone()),
-            Returned::Int(n) => Tensor::scalar(crate::scalar::Scalar::i64(*n)).ok(),
-            Returned::Nothing => None,
+    fn new(results: &[Argument], names: &[String], arguments: &[Argument], signature: &[inputs::Parameter]) -> Self {
+        let tensor = |r: &Argument| match r {
+            Argument::Tensor(t) => Some(t.clone()),
+            Argument::Int(n) => Tensor::scalar(crate::scalar::Scalar::i64(*n)).ok(),
+            Argument::None => None,
         };
         let results: Vec<Option<Tensor>> = results.iter().map(tensor).collect();
         let named = results.iter().zip(names).filter_map(|(r, n)| Some((n.clone(), r.clone()?))).collect();
         let arguments = arguments.iter().zip(signature).filter_map(|(a, s)| match a {
             Argument::Tensor(t) => Some((s.name.clone(), t.clone())),
-            Argument::Int(_) => None,
+            Argument::Int(_) | Argument::None => None,
         });
         Self { results, named, arguments: arguments.collect() }
     }
