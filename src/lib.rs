@@ -23,8 +23,6 @@ pub mod passes;
 
 pub mod codegen;
 
-pub mod driver {
-    pub mod reference;
-}
-
 pub mod runtime;
+
+pub mod driver;

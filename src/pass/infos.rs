@@ -2,6 +2,7 @@
 
 use crate::dialects::library::Library;
 use crate::ir::{Ir, Op};
+use crate::support::Diagnostic;
 
 /// Facts about an op, from its definition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -24,6 +25,10 @@ pub trait OpInfos {
     /// The definition of an op in a dialect file; None for an op that is not known.
     fn def(&self, _name: &str) -> Option<&rinductor_defs::OpDef> {
         None
+    }
+    /// What is wrong with an op and what is nested in it: structure, and what definitions require.
+    fn verify(&self, _ir: &mut Ir, _root: Op) -> Vec<Diagnostic> {
+        Vec::new()
     }
 }
 

@@ -17,10 +17,18 @@
 //! fn run(ir: &mut Ir, root: Op, options: &NoOptions, cx: &mut PassContext) -> Result<Changed, Diagnostic> { … }
 //! ```
 
+pub mod bisect;
 pub mod context;
+pub mod dump;
+pub mod execution;
+pub mod guard;
 pub mod infos;
 pub mod level;
+pub mod manager;
 pub mod options;
+pub mod pipeline;
+pub mod report;
+pub mod reproducer;
 
 pub use context::PassContext;
 pub use infos::{OpInfos, OpTraits};

@@ -14,6 +14,7 @@ pub mod loops_inline;
 pub mod lower_aten_to_loops;
 pub mod plan_memory;
 pub mod symbol_dce;
+pub mod test_failure;
 pub mod util;
 
 /// All passes, by name.
@@ -27,6 +28,7 @@ pub static TABLE: &[&dyn AnyPass] = &[
     &lower_aten_to_loops::PASS,
     &plan_memory::PASS,
     &symbol_dce::PASS,
+    &test_failure::PASS,
 ];
 
 /// The pass of a name.

@@ -115,18 +115,23 @@ fn snippet(severity: Severity, id: SourceId, start: u32, end: u32, sources: &Sou
     // A caret at the end of a line, and the empty line, need something to stand under.
     let shown = if before + width > shown.chars().count() { shown + " " } else { shown };
     let report = ariadne::Report::build(kind, ((), before..before + width))
-        .with_config(ariadne::Config::default().with_color(color).with_compact(true).with_underlines(true))
-        .with_label(ariadne::Label::new(((), before..before + width)).with_color(mark))
+        .with_config(ariadne::Config::default().with_color(color).with_underlines(true))
+        // ariadne underlines only what it has something to say about.
+        .with_label(ariadne::Label::new(((), before..before + width)).with_color(mark).with_message(" "))
         .finish();
-    let source = ariadne::Source::from(shown).with_display_line_offset(number.saturating_sub(1) as usize);
+    let source = ariadne::Source::from(shown);
     let mut bytes = Vec::new();
     if report.write(source, &mut bytes).is_err() {
         return; // Writing to a vector does not fail; without a picture the message still stands.
     }
-    // ariadne opens with its own header, which the message above already said.
+    // Of the picture, the line and what underlines it are taken; the margin is ours, since ariadne counts from the text that it was given.
     let picture = String::from_utf8_lossy(&bytes);
-    for line in picture.lines().skip(1).filter(|l| l.contains('│') || l.contains('┆')) {
-        let _ = writeln!(out, "{}", line.trim_end());
+    let number = number.to_string();
+    let blank = " ".repeat(number.len());
+    let rows = picture.lines().filter_map(|l| l.split_once('│'));
+    let rows = rows.skip_while(|(margin, _)| !margin.contains(|c: char| c.is_ascii_digit()));
+    for (line, margin) in rows.zip([&number, &blank]) {
+        let _ = writeln!(out, " {margin} │{}", line.1.trim_end());
     }
 }
 
@@ -218,7 +223,7 @@ mod tests {
         let (map, d) = example();
         let text = render(&[d], &map, Style::Rich, false);
         assert!(text.starts_with("m.ir:2:8: error: unknown op 'foo'\n"), "{text}");
-        assert!(text.contains("%0 = foo %x"), "{text}");
+        assert!(text.contains("\n 2 │   %0 = foo %x\n   │        ─┬─\n"), "{text}");
         assert!(text.contains("m.ir:1:1: note: see here"), "{text}");
         assert!(text.ends_with("help: load its dialect\n"), "{text}");
     }

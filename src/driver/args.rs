@@ -1,0 +1,131 @@
+//! What the command lines of all programs have in common.
+
+use super::Io;
+use crate::support::diag::render::Style;
+use crate::support::{Diagnostic, SourceMap, diag::render};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+/// Where the options about diagnostics stand in the help.
+pub const DIAGNOSTICS: &str = "Diagnostics";
+/// Where the options about dialects stand in the help.
+pub const DIALECTS: &str = "Dialects";
+
+/// Options that every program takes.
+pub fn common(command: Command) -> Command {
+    command
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .arg(
+            Arg::new("diagnostics")
+                .long("diagnostics")
+                .value_parser(["rich", "short", "json"])
+                .value_name("STYLE")
+                .help("How diagnostics are shown: with the source line for people, one line each for editors, or JSON lines for tools")
+                .default_value("rich")
+                .help_heading(DIAGNOSTICS),
+        )
+        .arg(
+            flag("allow-unregistered-dialect", "Read ops of dialects that are not known")
+                .alias("allow-unregistered-dialects")
+                .help_heading(DIALECTS),
+        )
+        .arg(
+            Arg::new("load-dialect")
+                .long("load-dialect")
+                .action(ArgAction::Append)
+                .value_name("FILE")
+                .help("Read a dialect file; may be given several times")
+                .help_heading(DIALECTS),
+        )
+        .arg(
+            Arg::new("load-rules")
+                .long("load-rules")
+                .action(ArgAction::Append)
+                .value_name("FILE")
+                .help("Read a file of rewrite rules, which canonicalizing passes then apply too; may be given several times")
+                .help_heading(DIALECTS),
+        )
+        .arg(
+            Arg::new("help")
+                .long("help")
+                .short('h')
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("")
+                .value_name("PASS")
+                .help("Print this help, or that of a pass"),
+        )
+        .arg(flag("version", "Print the version"))
+}
+
+/// An option without a value.
+pub fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// The style that `--diagnostics` asks for.
+pub fn style(matches: &ArgMatches) -> Style {
+    match matches.get_one::<String>("diagnostics").map(String::as_str) {
+        Some("short") => Style::Short,
+        Some("json") => Style::Json,
+        _ => Style::Rich,
+    }
+}
+
+/// Parses a command line. LLVM's habit of one dash before a long name (`-cse`, `-split-input-file`) is understood.
+///
+/// # Errors
+/// The exit code, when something is wrong with the line: standard error says what.
+pub fn parse(command: &mut Command, args: &[String], io: &mut Io) -> Result<ArgMatches, i32> {
+    command.build();
+    let mut options_end = false;
+    let normal: Vec<String> = args
+        .iter()
+        .map(|arg| {
+            options_end |= arg == "--";
+            let name = arg.strip_prefix('-').unwrap_or("").split('=').next().unwrap_or("");
+            let is_long = name.chars().count() > 1 && !name.starts_with('-') && has_long(command, name);
+            if is_long && !options_end { format!("-{arg}") } else { arg.clone() }
+        })
+        .collect();
+    command.clone().no_binary_name(true).try_get_matches_from(normal).map_err(|e| {
+        let text = e.render();
+        let text = if io.color { text.ansi().to_string() } else { text.to_string() };
+        // An error stream that is closed takes no message.
+        let _ = io.stderr.write_all(text.as_bytes());
+        1
+    })
+}
+
+fn has_long(command: &Command, name: &str) -> bool {
+    command
+        .get_arguments()
+        .any(|a| a.get_long() == Some(name) || a.get_all_aliases().is_some_and(|l| l.contains(&name)))
+}
+
+/// The text of `--version`: with LLVM's version where it is built in.
+pub fn version(program: &str) -> String {
+    let llvm = if cfg!(feature = "llvm") { " with LLVM 22" } else { "" };
+    format!("{program} {}{llvm}\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// The text of `--help` and `--version`, if one of them is asked for.
+pub fn information(matches: &ArgMatches, command: &mut Command) -> Option<String> {
+    if matches.get_flag("version") {
+        return Some(version(command.get_name()));
+    }
+    matches.get_one::<String>("help").map(|_| command.render_help().to_string())
+}
+
+/// Shows diagnostics on standard error.
+pub fn show(diagnostics: &[Diagnostic], sources: &SourceMap, style: Style, io: &mut Io) {
+    let text = render::render(diagnostics, sources, style, io.color);
+    // An error stream that is closed takes no message.
+    let _ = io.stderr.write_all(text.as_bytes());
+}
+
+/// Shows one error that no place in a text causes, and gives the exit code for it.
+pub fn fail(message: impl Into<String>, style: Style, io: &mut Io) -> i32 {
+    show(&[Diagnostic::error_nowhere(message)], &SourceMap::new(), style, io);
+    1
+}

@@ -1,0 +1,155 @@
+//! What the programs share for the length of one run: the registry of dialects, and reading and verifying IR.
+
+use super::Io;
+use super::io::{display_name, read_input};
+use crate::defs::OpDef;
+use crate::dialects::library::Library;
+use crate::ir::registry::Registry;
+use crate::ir::verify::verify;
+use crate::ir::{Ir, Op};
+use crate::pass::{OpInfos, OpTraits};
+use crate::support::diag::render;
+use crate::support::{Diagnostic, SourceId, SourceMap, Span};
+use crate::text::{ParseOptions, decode, parse, split::split};
+use clap::ArgMatches;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+/// The dialects that are known in a run.
+pub struct Dialects {
+    /// Definitions of ops, and rewrite rules.
+    pub library: Library,
+    /// What parser, printer and verifier need to know of them.
+    pub registry: Registry,
+}
+
+impl Dialects {
+    /// The dialects that come with the compiler, read once in a process.
+    ///
+    /// # Panics
+    /// A dialect file of the compiler is wrong, which its tests would have shown.
+    pub fn builtin() -> Arc<Dialects> {
+        static BUILTIN: LazyLock<Arc<Dialects>> = LazyLock::new(|| match Dialects::read(&[]) {
+            Ok(dialects) => Arc::new(dialects),
+            Err((wrong, sources)) => panic!("{}", render::render(&wrong, &sources, render::Style::Rich, false)),
+        });
+        BUILTIN.clone()
+    }
+
+    /// The dialects that come with the compiler, and those and the rules in the files of `--load-dialect` and `--load-rules`.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is wrong: errors, with the texts that they point into.
+    pub fn load(matches: &ArgMatches, cwd: &Path) -> Result<Arc<Dialects>, (Vec<Diagnostic>, SourceMap)> {
+        let mut files = Vec::new();
+        for id in ["load-dialect", "load-rules"] {
+            for name in matches.get_many::<String>(id).into_iter().flatten() {
+                let text = read_input(name, cwd, &mut std::io::empty()).and_then(|bytes| {
+                    String::from_utf8(bytes).map_err(|_| format!("cannot read '{name}': it is not UTF-8"))
+                });
+                match text {
+                    Ok(text) => files.push((name.clone(), text)),
+                    Err(message) => return Err((vec![Diagnostic::error_nowhere(message)], SourceMap::new())),
+                }
+            }
+        }
+        if files.is_empty() { Ok(Dialects::builtin()) } else { Dialects::read(&files).map(Arc::new) }
+    }
+
+    fn read(files: &[(String, String)]) -> Result<Dialects, (Vec<Diagnostic>, SourceMap)> {
+        let mut library = Library::builtin().map_err(|(library, wrong)| (wrong, library.sources))?;
+        let mut wrong: Vec<Diagnostic> = files.iter().flat_map(|(name, text)| library.load(name, text)).collect();
+        let (registry, more) = library.registry();
+        wrong.extend(more);
+        if wrong.is_empty() { Ok(Dialects { library, registry }) } else { Err((wrong, library.sources)) }
+    }
+}
+
+impl OpInfos for Dialects {
+    fn traits(&self, name: &str) -> Option<OpTraits> {
+        self.library.traits(name)
+    }
+    fn def(&self, name: &str) -> Option<&OpDef> {
+        self.library.op(name)
+    }
+    fn verify(&self, ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
+        let wrong = verify(ir, &self.registry, root);
+        // What definitions require is asked only of IR whose structure holds.
+        if wrong.is_empty() { self.library.verify(ir) } else { wrong }
+    }
+}
+
+/// The input file, as the parts between split lines.
+pub struct Input {
+    /// The parts.
+    pub parts: Vec<SourceId>,
+    /// What is wrong with the bytes: by part, errors.
+    pub wrong: Vec<(SourceId, Diagnostic)>,
+}
+
+/// Adds a text that was read to the sources, splitting it where asked.
+///
+/// # Errors
+/// It is too large.
+pub fn add(
+    shown: &str,
+    text: &str,
+    bad_bytes: Vec<(u32, String)>,
+    do_split: bool,
+    sources: &mut SourceMap,
+) -> Result<Input, String> {
+    let list = if do_split { split(text) } else { vec![(1, text)] };
+    let mut input = Input { parts: Vec::new(), wrong: Vec::new() };
+    let mut bad = bad_bytes.into_iter().peekable();
+    for (first_line, part) in list {
+        let id = sources.add_part(shown, part, first_line)?;
+        input.parts.push(id);
+        let start = part.as_ptr() as usize - text.as_ptr() as usize;
+        while let Some((at, message)) = bad.next_if(|(at, _)| (*at as usize) < start + part.len()) {
+            let at = (at as usize).saturating_sub(start);
+            input.wrong.push((id, Diagnostic::error(Span::new(id, at, at + 1), message)));
+        }
+    }
+    Ok(input)
+}
+
+/// Parses one part.
+///
+/// # Errors
+/// All that is wrong with it, in the order of the text.
+pub fn parse_part(
+    sources: &SourceMap,
+    part: SourceId,
+    dialects: &Dialects,
+    allow_unregistered: bool,
+) -> Result<(Ir, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let options = ParseOptions::new(&dialects.registry).allow_unregistered(allow_unregistered);
+    let (ir, diagnostics) = parse(sources, part, &options);
+    match ir {
+        Some(ir) => Ok((ir, diagnostics)),
+        None => Err(diagnostics),
+    }
+}
+
+/// Reads a whole file as one module and verifies it.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn read_one(
+    name: &str,
+    cwd: &Path,
+    io: &mut Io,
+    dialects: &Dialects,
+    allow_unregistered: bool,
+    sources: &mut SourceMap,
+) -> Result<Ir, Vec<Diagnostic>> {
+    let nowhere = |message: String| vec![Diagnostic::error_nowhere(message)];
+    let (text, bad_bytes) = decode(read_input(name, cwd, io.stdin).map_err(nowhere)?);
+    let input = add(display_name(name), &text, bad_bytes, false, sources).map_err(nowhere)?;
+    let mut wrong: Vec<Diagnostic> = input.wrong.into_iter().map(|w| w.1).collect();
+    let (mut ir, more) = parse_part(sources, input.parts[0], dialects, allow_unregistered)?;
+    wrong.extend(more);
+    let root = ir.module();
+    wrong.extend(dialects.verify(&mut ir, root));
+    if wrong.is_empty() { Ok(ir) } else { Err(wrong) }
+}

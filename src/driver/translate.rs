@@ -1,0 +1,165 @@
+//! `rinductor-translate`: from IR to what is not IR, by one table of translations.
+
+use super::args::{self, fail, show, style};
+use super::{Io, help, io, session};
+use crate::ir::Ir;
+use crate::support::{Diagnostic, SourceMap};
+use clap::{Arg, Command};
+use std::path::Path;
+
+/// What a translation may be told.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// `--target-cpu`.
+    pub target_cpu: Option<String>,
+}
+
+/// Makes the bytes of a translation.
+pub type TranslateFn = fn(&Ir, &Settings) -> Result<Vec<u8>, Diagnostic>;
+
+/// One translation.
+pub struct Translation {
+    /// The name: `--to=NAME`.
+    pub name: &'static str,
+    /// What it makes, in one sentence without a full stop.
+    pub summary: &'static str,
+    /// What makes it from IR.
+    pub run: TranslateFn,
+}
+
+/// All translations of IR.
+pub static TABLE: &[Translation] = &[
+    #[cfg(feature = "llvm")]
+    Translation { name: "asm", summary: "assembly of the kernels, by LLVM", run: llvm::assembly },
+    #[cfg(feature = "llvm")]
+    Translation { name: "llvm-ir", summary: "LLVM IR of the kernels, as the emitter writes it", run: llvm::ir },
+    #[cfg(feature = "llvm")]
+    Translation {
+        name: "llvm-ir-optimized",
+        summary: "LLVM IR of the kernels after LLVM's passes",
+        run: llvm::optimized,
+    },
+    #[cfg(feature = "llvm")]
+    Translation { name: "object", summary: "an object file with the kernels", run: llvm::object },
+    #[cfg(feature = "llvm")]
+    Translation { name: "shared-lib", summary: "a shared library with the kernels", run: llvm::shared_library },
+];
+
+/// What is made of the compiler's own tables, without an input.
+const DOCS: &[(&str, &str)] = &[("pass-docs", "documentation of all passes, in Markdown")];
+
+fn command() -> Command {
+    let names = TABLE.iter().map(|t| (t.name, t.summary)).chain(DOCS.iter().copied());
+    let values = names.map(|(name, summary)| clap::builder::PossibleValue::new(name).help(summary));
+    args::common(Command::new("rinductor-translate"))
+        .about("Translates IR at the kernel level to other languages, and the compiler's tables to documentation")
+        .override_usage("rinductor-translate --to=WHAT [OPTIONS] [INPUT]")
+        .arg(Arg::new("input").value_name("INPUT").default_value("-").help("File to read; - for standard input"))
+        .arg(
+            Arg::new("output")
+                .short('o')
+                .long("output")
+                .value_name("FILE")
+                .default_value("-")
+                .help("File to write, whole or not at all; - for standard output"),
+        )
+        .arg(
+            Arg::new("to")
+                .long("to")
+                .value_name("WHAT")
+                .help("What to make")
+                .required_unless_present_any(["help", "version"])
+                .value_parser(clap::builder::PossibleValuesParser::new(values)),
+        )
+        .arg(
+            Arg::new("target-cpu")
+                .long("target-cpu")
+                .value_name("CPU")
+                .help("CPU to make code for, by LLVM's name; this machine's if not given"),
+        )
+}
+
+/// The program. Gives its exit code.
+pub fn main_translate(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
+    let mut command = command();
+    let matches = match args::parse(&mut command, args, io) {
+        Ok(matches) => matches,
+        Err(code) => return code,
+    };
+    let style = style(&matches);
+    if let Some(text) = args::information(&matches, &mut command) {
+        return finish("-", text.as_bytes(), cwd, style, io);
+    }
+    let file = matches.get_one::<String>("output").map_or("-", String::as_str);
+    let to = matches.get_one::<String>("to").map_or("", String::as_str);
+    if to == "pass-docs" {
+        return finish(file, help::pass_docs().as_bytes(), cwd, style, io);
+    }
+    let Some(translation) = TABLE.iter().find(|t| t.name == to) else {
+        return fail(format!("there is no translation '{to}'"), style, io);
+    };
+    let mut sources = SourceMap::new();
+    let dialects = match session::Dialects::load(&matches, cwd) {
+        Ok(dialects) => dialects,
+        Err((errors, sources)) => {
+            show(&errors, &sources, style, io);
+            return 1;
+        }
+    };
+    let name = matches.get_one::<String>("input").map_or("-", String::as_str);
+    let ir =
+        match session::read_one(name, cwd, io, &dialects, matches.get_flag("allow-unregistered-dialect"), &mut sources)
+        {
+            Ok(ir) => ir,
+            Err(errors) => {
+                show(&errors, &sources, style, io);
+                return 1;
+            }
+        };
+    let settings = Settings { target_cpu: matches.get_one::<String>("target-cpu").cloned() };
+    match (translation.run)(&ir, &settings) {
+        Ok(bytes) => finish(file, &bytes, cwd, style, io),
+        Err(error) => {
+            show(&[error], &sources, style, io);
+            1
+        }
+    }
+}
+
+fn finish(file: &str, bytes: &[u8], cwd: &Path, style: crate::support::diag::render::Style, io: &mut Io) -> i32 {
+    match io::write_output(file, bytes, cwd, io.stdout) {
+        Ok(()) => 0,
+        Err(message) => fail(message, style, io),
+    }
+}
+
+#[cfg(feature = "llvm")]
+mod llvm {
+    use super::Settings;
+    use crate::codegen::llvm::{self, Options};
+    use crate::ir::Ir;
+    use crate::support::Diagnostic;
+
+    fn options(settings: &Settings) -> Options {
+        Options { target_cpu: settings.target_cpu.clone(), ..Options::default() }
+    }
+    pub fn ir(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
+        llvm::emit_llvm_ir(ir, &options(settings)).map(String::into_bytes)
+    }
+    pub fn optimized(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
+        llvm::emit_optimized_llvm_ir(ir, &options(settings)).map(String::into_bytes)
+    }
+    pub fn assembly(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
+        llvm::emit_assembly(ir, &options(settings)).map(String::into_bytes)
+    }
+    pub fn object(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
+        llvm::emit_object(ir, &options(settings))
+    }
+    pub fn shared_library(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
+        let failed = |e: std::io::Error| Diagnostic::error_nowhere(format!("cannot make a shared library: {e}"));
+        let dir = tempfile::tempdir().map_err(failed)?;
+        let path = dir.path().join("kernels.so");
+        llvm::emit_shared_library(ir, &options(settings), &path)?;
+        std::fs::read(&path).map_err(failed)
+    }
+}
