@@ -17,6 +17,8 @@ pub mod interp;
 
 pub mod pass;
 
+pub mod rewrite;
+
 pub mod sched;
 
 pub mod passes;

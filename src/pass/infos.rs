@@ -25,6 +25,10 @@ pub trait OpInfos {
     fn def(&self, _name: &str) -> Option<&rinductor_defs::OpDef> {
         None
     }
+    /// The rewrite rules and decompositions that were read, of all sets.
+    fn rules(&self) -> &[rinductor_defs::RuleDef] {
+        &[]
+    }
 }
 
 impl OpInfos for Library {

@@ -1,0 +1,29 @@
+//! Rewriting: rules of dialect files matched and applied, and the driver that rewrites to a fixpoint.
+//!
+//! A rule is text beside the ops (`rule permute_permute: aten.permute(aten.permute(x, p), q) => aten.permute(x, compose(p, q));`), or in a
+//! file of its own that `--load-rules` reads. [`RuleSet::compile`] takes the rules of some sets, checks them and indexes them by the op at
+//! their root; [`apply`] rewrites with them until none fires. [`greedy`] is the same driver for rewrites that are written in Rust.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `check` | from a rule's text to what the matcher works on: names resolved, variables accounted for |
+//! | `matcher` | one rule against one op: bindings |
+//! | `build` | the ops of a replacement, their properties and inferred types |
+//! | `sizes` | symbolic integers as values of the graph |
+//! | `types` | the IR's type of an inferred tensor |
+//! | `facts` | the functions by which conditions ask about the graph |
+//! | `edits` | the IR while it is rewritten, with the list of ops to look at again |
+//! | `driver` | the fixpoint; rules as one of its rewriters |
+
+pub mod build;
+pub mod check;
+pub mod driver;
+pub mod edits;
+pub mod facts;
+pub mod matcher;
+pub mod sizes;
+pub mod types;
+
+pub use check::{Rule, RuleSet};
+pub use driver::{Outcome, RuleRewriter, apply, greedy};
+pub use edits::{Edits, Rewriter};
