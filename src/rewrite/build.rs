@@ -4,6 +4,7 @@ use super::check::parameters;
 use super::facts::with_graph;
 use super::matcher::{Bindings, literal_is};
 use super::sizes::Sizes;
+use super::storage::may_replace;
 use super::types::{device_of, ir_type};
 use crate::dialects::instance::{Call, instance_of_call, tensor_type};
 use crate::dialects::{scalar_attr, type_of};
@@ -178,7 +179,7 @@ impl Builder<'_> {
     /// The value of an expression that makes no ops.
     fn known(&mut self, expr: &Expr) -> Result<Known, WhyNot> {
         let (vars, facts) = (&self.bindings.vars, self.facts);
-        with_graph(self.ir, self.infos, &self.bindings.slots, |exprs, externs| {
+        with_graph(self.ir, &self.bindings.slots, |exprs, externs| {
             eval_expr(expr, vars, exprs, &Setting { facts: facts.clone(), externs: Some(externs) })
         })
         .map_err(|e| e.message)
@@ -214,6 +215,9 @@ impl Builder<'_> {
         let call = Call { op: self.root, name: op.text.to_string(), operands: operands.clone(), props, results: Vec::new() };
         let instance = instance_of_call(self.ir, &call, def).map_err(|d| d.message)?;
         let setting = Setting { facts: self.facts.clone(), externs: None };
+        if let Some(broken) = rinductor_defs::verify(def, &instance, &mut self.ir.exprs, &setting).into_iter().next() {
+            return Err(broken.message);
+        }
         let types = rinductor_defs::infer(def, &instance, &mut self.ir.exprs, &setting).map_err(|e| e.message)?;
         let results: Vec<Type> = types
             .iter()
@@ -386,6 +390,9 @@ impl Builder<'_> {
                 other => self.bindings.graph_value(other).ok_or_else(|| format!("{} takes the place of a tensor", other.kind()))?,
             };
             self.fit(value, wanted)?;
+            if !may_replace(self.ir, self.infos, self.ir.result(self.root, k), value, &self.made) {
+                return Err("the caller would see the memory of another tensor".into());
+            }
             out.push(value);
         }
         Ok(out)

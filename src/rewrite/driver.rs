@@ -96,7 +96,7 @@ impl Rewriter for RuleRewriter<'_> {
             return false;
         }
         let facts = self.facts_at(edits.ir, op);
-        let mut matcher = Matcher::new(self.infos, facts.clone());
+        let mut matcher = Matcher::new(facts.clone());
         for &k in candidates {
             let rule = &self.rules.rules[k];
             let Some(bindings) = matcher.matches(edits.ir, rule, op) else { continue };

@@ -117,6 +117,13 @@ impl<'a> Edits<'a> {
         }
     }
 
+    /// Erases an op whose results nobody uses.
+    pub fn erase(&mut self, op: Op) {
+        let operands = self.ir.operand_list(op);
+        self.ir.erase(op);
+        self.released(&operands);
+    }
+
     /// Erases an op without effects whose results nobody uses.
     pub fn erase_if_dead(&mut self, op: Op) -> bool {
         let unused = self.ir.results(op).all(|v| self.ir.is_unused(v));

@@ -2,34 +2,26 @@
 //!
 //! | function | says |
 //! |---|---|
-//! | `is_fresh(tensor) -> bool` | an op that is no view made the tensor, and what matched is its only use |
 //! | `is_argument(tensor) -> bool` | the tensor is an argument of the function |
 //! | `rounded(number, dtype) -> number` | the number as an element of that type |
 //! | `holds_all(dtype, dtype) -> bool` | every value of the first type is one of the second |
 
 use crate::ir::{Def, Ir, Value};
-use crate::pass::OpInfos;
 use rinductor_defs::eval::TensorSource;
-use rinductor_defs::{Externs, Signature, Source, Value as Known};
+use rinductor_defs::{Externs, Source, Value as Known};
 use rinductor_index::Exprs;
 use rinductor_scalar::{DType, Kind, Scalar};
 
 /// Runs `f` with the arena of a graph and functions that ask about it. The arena is taken out of the graph meanwhile, so that both can be used.
-pub fn with_graph<T>(
-    ir: &mut Ir,
-    infos: &dyn OpInfos,
-    slots: &[Value],
-    f: impl FnOnce(&mut Exprs, &dyn Externs) -> T,
-) -> T {
+pub fn with_graph<T>(ir: &mut Ir, slots: &[Value], f: impl FnOnce(&mut Exprs, &dyn Externs) -> T) -> T {
     let mut exprs = std::mem::take(&mut ir.exprs);
-    let result = f(&mut exprs, &Graph { ir, infos, slots });
+    let result = f(&mut exprs, &Graph { ir, slots });
     ir.exprs = exprs;
     result
 }
 
 struct Graph<'a> {
     ir: &'a Ir,
-    infos: &'a dyn OpInfos,
     slots: &'a [Value],
 }
 
@@ -49,27 +41,12 @@ impl Graph<'_> {
 impl Externs for Graph<'_> {
     fn call(&self, name: &str, args: &[Known], exprs: &mut Exprs) -> Option<Result<Known, String>> {
         Some(match (name, args) {
-            ("is_fresh", [t]) => self.tensor(t).map(|v| Known::Bool(is_fresh(self.ir, self.infos, v))),
             ("is_argument", [t]) => self.tensor(t).map(|v| Known::Bool(matches!(self.ir.def(v), Def::Arg(..)))),
             ("rounded", [number, Known::DType(d)]) => rounded(number, *d, exprs),
             ("holds_all", [Known::DType(from), Known::DType(to)]) => Ok(Known::Bool(holds_all(*from, *to))),
             _ => return None,
         })
     }
-}
-
-/// Whether memory of its own holds a tensor, which nobody else will read: nothing but a view or an argument shares memory.
-fn is_fresh(ir: &Ir, infos: &dyn OpInfos, value: Value) -> bool {
-    let Some(op) = ir.def_op(value) else { return false };
-    if !ir.has_one_use(value) {
-        return false;
-    }
-    let Some(def) = infos.def(ir.op_name(op)) else { return false };
-    let shares = match &def.signature {
-        Signature::Schema(sig) => sig.results.iter().any(|r| r.ty.alias.is_some()),
-        Signature::Named(_) => ir.is_op(op, "aten.constant"),
-    };
-    def.has_trait("pure") && !def.has_trait("view") && !shares
 }
 
 fn rounded(number: &Known, dtype: DType, exprs: &mut Exprs) -> Result<Known, String> {

@@ -4,7 +4,6 @@ use super::check::{Node, OpNode, Rule};
 use super::facts::with_graph;
 use crate::dialects::instance::instance_of;
 use crate::ir::{Def, Ir, Op, Value};
-use crate::pass::OpInfos;
 use crate::support::FxHashMap;
 use rinductor_defs::ast::Str;
 use rinductor_defs::eval::{TensorSource, TensorValue};
@@ -68,27 +67,26 @@ struct Args {
 }
 
 /// Matches rules; keeps what it learned of ops until the graph changes.
-pub struct Matcher<'a> {
-    infos: &'a dyn OpInfos,
+pub struct Matcher {
     facts: Ranges,
     args: FxHashMap<Op, Option<Rc<Args>>>,
 }
 
-impl<'a> Matcher<'a> {
+impl Matcher {
     /// For a graph about whose symbols `facts` are known.
-    pub fn new(infos: &'a dyn OpInfos, facts: Ranges) -> Self {
-        Self { infos, facts, args: FxHashMap::default() }
+    pub fn new(facts: Ranges) -> Self {
+        Self { facts, args: FxHashMap::default() }
     }
 
     /// Matches a rule at an op, its condition included.
-    pub fn matches(&mut self, ir: &mut Ir, rule: &Rule<'a>, op: Op) -> Option<Bindings> {
+    pub fn matches(&mut self, ir: &mut Ir, rule: &Rule<'_>, op: Op) -> Option<Bindings> {
         let mut b = Bindings::default();
         if !self.op(ir, &rule.pattern, op, &mut b) {
             return None;
         }
         let Some(condition) = &rule.def.condition else { return Some(b) };
         // What cannot be decided, or has no value (a dimension that is not there), does not hold.
-        let holds = with_graph(ir, self.infos, &b.slots, |exprs, externs| {
+        let holds = with_graph(ir, &b.slots, |exprs, externs| {
             eval_expr(condition, &b.vars, exprs, &Setting { facts: self.facts.clone(), externs: Some(externs) })
         });
         (holds == Ok(Known::Bool(true))).then_some(b)
@@ -108,7 +106,7 @@ impl<'a> Matcher<'a> {
         args
     }
 
-    fn op(&mut self, ir: &mut Ir, node: &OpNode<'a>, op: Op, b: &mut Bindings) -> bool {
+    fn op(&mut self, ir: &mut Ir, node: &OpNode<'_>, op: Op, b: &mut Bindings) -> bool {
         if ir.op_name(op) != &*node.def.name.text || b.ops.len() > 64 {
             return false;
         }
@@ -127,7 +125,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Matches the arguments; `swapped`: with the first two in each other's place.
-    fn op_args(&mut self, ir: &mut Ir, node: &OpNode<'a>, args: &Args, b: &mut Bindings, swapped: bool) -> bool {
+    fn op_args(&mut self, ir: &mut Ir, node: &OpNode<'_>, args: &Args, b: &mut Bindings, swapped: bool) -> bool {
         if !node.rest {
             let given = |k: usize| node.args.iter().any(|(n, _)| *n == k);
             let others = (0..args.values.len()).filter(|&k| !given(k));
@@ -150,7 +148,7 @@ impl<'a> Matcher<'a> {
         true
     }
 
-    fn node(&mut self, ir: &mut Ir, node: &Node<'a>, value: &Known, b: &mut Bindings) -> bool {
+    fn node(&mut self, ir: &mut Ir, node: &Node<'_>, value: &Known, b: &mut Bindings) -> bool {
         match node {
             Node::Any => true,
             Node::Bind(name) => match b.vars.iter().find(|(n, _)| n == *name) {

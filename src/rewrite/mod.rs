@@ -12,6 +12,7 @@
 //! | `sizes` | symbolic integers as values of the graph |
 //! | `types` | the IR's type of an inferred tensor |
 //! | `facts` | the functions by which conditions ask about the graph |
+//! | `storage` | whose memory a tensor shares, so that no rule makes two tensors of the caller's one |
 //! | `edits` | the IR while it is rewritten, with the list of ops to look at again |
 //! | `driver` | the fixpoint; rules as one of its rewriters |
 
@@ -22,8 +23,12 @@ pub mod edits;
 pub mod facts;
 pub mod matcher;
 pub mod sizes;
+pub mod storage;
 pub mod types;
 
 pub use check::{Rule, RuleSet};
 pub use driver::{Outcome, RuleRewriter, apply, greedy};
 pub use edits::{Edits, Rewriter};
+
+#[cfg(test)]
+mod tests;
