@@ -20,6 +20,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("aten.dialect", include_str!("../../dialects/aten.dialect")),
     ("prims.dialect", include_str!("../../dialects/prims.dialect")),
     ("aten.rules", include_str!("../../dialects/aten.rules")),
+    ("aten.rules", include_str!("../../dialects/aten.rules")),
     ("loops.dialect", include_str!("../../dialects/loops.dialect")),
     ("kernels.dialect", include_str!("../../dialects/kernels.dialect")),
 ];

@@ -43,6 +43,9 @@ impl OpInfos for Library {
     fn def(&self, name: &str) -> Option<&rinductor_defs::OpDef> {
         self.op(name)
     }
+    fn rules(&self) -> &[rinductor_defs::RuleDef] {
+        &self.rules
+    }
 }
 
 /// Nothing is known of any op.
