@@ -253,8 +253,10 @@ impl Generator<'_> {
             return None;
         }
         let mut list = self.shape.clone();
-        match self.random.below(7) {
+        match self.random.below(8) {
             0 => {}
+            // The last sizes.
+            6 => drop(list.drain(..self.random.below(list.len() + 1))),
             // A permutation.
             1 | 2 => {
                 list = (0..self.shape.len() as i64).collect();
