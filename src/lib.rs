@@ -13,11 +13,11 @@ pub mod text;
 
 pub mod dialects;
 
+pub mod rewrite;
+
 pub mod interp;
 
 pub mod pass;
-
-pub mod rewrite;
 
 pub mod sched;
 

@@ -66,7 +66,8 @@ impl Library {
             let span = op.name.span;
             if let Some(old) = self.ops.insert(op.name.text.to_string(), Arc::new(op)) {
                 wrong.push(
-                    Diagnostic::error(span, format!("'{}' is defined already", old.name.text)).note(old.name.span, "here"),
+                    Diagnostic::error(span, format!("'{}' is defined already", old.name.text))
+                        .note(old.name.span, "here"),
                 );
             }
         }

@@ -57,7 +57,11 @@ impl<'a> PassContext<'a> {
     /// A remark about a place whose op is gone.
     pub fn remark_at(&mut self, place: crate::support::diag::Place, message: impl Into<String>) {
         if self.remarks {
-            self.diagnostics.push(Diagnostic::new(Severity::Remark, place, format!("{}: {}", self.pass, message.into())));
+            self.diagnostics.push(Diagnostic::new(
+                Severity::Remark,
+                place,
+                format!("{}: {}", self.pass, message.into()),
+            ));
         }
     }
 

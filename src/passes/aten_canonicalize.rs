@@ -22,7 +22,7 @@
 
 use crate::ir::{Ir, Op};
 use crate::pass::{Changed, Level, Pass, PassContext};
-use crate::rewrite::{RuleSet, apply};
+use crate::rewrite::{Outcome, RuleRewriter, RuleSet, greedy};
 use crate::support::Diagnostic;
 use rinductor_defs::RuleDef;
 
@@ -52,11 +52,16 @@ fn run(ir: &mut Ir, root: Op, options: &Options, cx: &mut PassContext) -> Result
 /// Rewrites everything below `root` with the rules that `wanted` accepts.
 ///
 /// # Errors
-/// A rule is wrong: the first of its errors, with the rest as notes.
-pub fn rewrite_with(ir: &mut Ir, root: Op, cx: &mut PassContext, wanted: impl Fn(&RuleDef) -> bool) -> Result<Changed, Diagnostic> {
+/// A rule is wrong: the first of its errors; the others are messages of the pass.
+pub fn rewrite_with(
+    ir: &mut Ir,
+    root: Op,
+    cx: &mut PassContext,
+    wanted: impl Fn(&RuleDef) -> bool,
+) -> Result<Changed, Diagnostic> {
     let rules = RuleSet::compile(cx.infos, wanted).map_err(|mut wrong| {
         let rest = wrong.split_off(1);
-        cx_emit(cx, rest);
+        rest.into_iter().for_each(|d| cx.emit(d));
         wrong.swap_remove(0)
     })?;
     let outcome = apply(ir, root, &rules, cx);
@@ -65,8 +70,27 @@ pub fn rewrite_with(ir: &mut Ir, root: Op, cx: &mut PassContext, wanted: impl Fn
     Ok(outcome.changed().into())
 }
 
-fn cx_emit(cx: &mut PassContext, diagnostics: Vec<Diagnostic>) {
-    for d in diagnostics {
-        cx.emit(d);
+/// Rewrites everything below `root` with a set of rules. Each application is a remark of the pass, and so is the count of each rule.
+fn apply(ir: &mut Ir, root: Op, rules: &RuleSet<'_>, cx: &mut PassContext<'_>) -> Outcome {
+    let infos = cx.infos;
+    let mut rewriter = RuleRewriter::new(rules, infos, cx.wants_remarks());
+    let outcome = greedy(ir, root, infos, &mut rewriter);
+    for applied in rewriter.trace.take().unwrap_or_default() {
+        cx.remark_at(ir.place(applied.loc), format!("{}: {}", rules.rules[applied.rule].name(), applied.text));
     }
+    if cx.wants_remarks() {
+        for (rule, &n) in rules.rules.iter().zip(&rewriter.counts).filter(|(_, n)| **n > 0) {
+            cx.remark(ir, root, format!("{}: applied {n} times", rule.name()));
+        }
+    }
+    if outcome.stopped {
+        let most = rules.rules.iter().zip(&rewriter.counts).max_by_key(|(_, n)| **n);
+        let name = most.map_or("", |(r, _)| r.name());
+        cx.warn(
+            ir,
+            root,
+            format!("rules were stopped after {} applications; '{name}' was applied most", outcome.rewrites),
+        );
+    }
+    outcome
 }

@@ -75,7 +75,9 @@ impl Rewriter for Canonicalizer {
         if name.starts_with("loops.") {
             return self.nests.simplify(edits, op);
         }
-        if !(name.starts_with("arith.") || name.starts_with("math.") || name.starts_with("scalar.")) || name == "arith.constant" {
+        if !(name.starts_with("arith.") || name.starts_with("math.") || name.starts_with("scalar."))
+            || name == "arith.constant"
+        {
             return false;
         }
         fold::fold(edits, op) || identities::simplify(edits, op) || casts::simplify(edits, op)

@@ -6,10 +6,10 @@ use super::matcher::{Bindings, literal_is};
 use super::sizes::Sizes;
 use super::storage::may_replace;
 use super::types::{device_of, ir_type};
+use crate::dialects::infos::OpInfos;
 use crate::dialects::instance::{Call, instance_of_call, tensor_type};
 use crate::dialects::{scalar_attr, type_of};
 use crate::ir::{Attr, AttrData, DYNAMIC, InsertPoint, Ir, Loc, Op, OpSpec, Type, TypeData, Value};
-use crate::pass::OpInfos;
 use rinductor_defs::ast::{Binder, Expr, ExprKind, Ident, OpArg, SchemaParam, SchemaSig, Str};
 use rinductor_defs::eval::{TensorSource, TensorValue};
 use rinductor_defs::schema::Base;
@@ -106,9 +106,9 @@ impl Builder<'_> {
             },
             ExprKind::Match { on, arms } => {
                 let on = self.known(on)?;
-                let arm = arms.iter().find(|arm| {
-                    arm.values.is_empty() || arm.values.iter().any(|l| literal_is(l, &on, &self.ir.exprs))
-                });
+                let arm = arms
+                    .iter()
+                    .find(|arm| arm.values.is_empty() || arm.values.iter().any(|l| literal_is(l, &on, &self.ir.exprs)));
                 match arm {
                     Some(arm) => self.expr(&arm.body),
                     None => Err("no arm of a match is for the value".into()),
@@ -129,7 +129,9 @@ impl Builder<'_> {
                 Ok(Known::List(out.into()))
             }
             ExprKind::Comprehension { body, binder, list, cond } => {
-                let Known::List(items) = self.known(list)? else { return Err("a comprehension runs over no list".into()) };
+                let Known::List(items) = self.known(list)? else {
+                    return Err("a comprehension runs over no list".into());
+                };
                 let mut out = Vec::new();
                 for item in items.iter() {
                     let depth = self.bindings.vars.len();
@@ -212,7 +214,8 @@ impl Builder<'_> {
         let name = self.ir.name(&op.text);
         let entries: Vec<_> = props.into_iter().map(|(n, a)| (self.ir.name(&n), a)).collect();
         let props = self.ir.make_dict(entries);
-        let call = Call { op: self.root, name: op.text.to_string(), operands: operands.clone(), props, results: Vec::new() };
+        let call =
+            Call { op: self.root, name: op.text.to_string(), operands: operands.clone(), props, results: Vec::new() };
         let instance = instance_of_call(self.ir, &call, def).map_err(|d| d.message)?;
         let setting = Setting { facts: self.facts.clone(), externs: None };
         if let Some(broken) = rinductor_defs::verify(def, &instance, &mut self.ir.exprs, &setting).into_iter().next() {
@@ -253,7 +256,11 @@ impl Builder<'_> {
     }
 
     /// Operands and properties of an op, from a value for each parameter.
-    fn arguments(&mut self, sig: &SchemaSig, values: &[Option<Known>]) -> Result<(Vec<Value>, Vec<(Str, Attr)>), WhyNot> {
+    fn arguments(
+        &mut self,
+        sig: &SchemaSig,
+        values: &[Option<Known>],
+    ) -> Result<(Vec<Value>, Vec<(Str, Attr)>), WhyNot> {
         let mut operands = Vec::new();
         let mut props = Vec::new();
         let mut counts = Vec::new();
@@ -279,7 +286,12 @@ impl Builder<'_> {
     }
 
     /// One argument: operands, or an attribute.
-    fn argument(&mut self, param: &SchemaParam, value: &Known, operands: &mut Vec<Value>) -> Result<Option<Attr>, WhyNot> {
+    fn argument(
+        &mut self,
+        param: &SchemaParam,
+        value: &Known,
+        operands: &mut Vec<Value>,
+    ) -> Result<Option<Attr>, WhyNot> {
         match value {
             Known::None => Ok(None),
             Known::Tensor(t) if param.ty.is_tensor() => match &t.source {
@@ -342,7 +354,10 @@ impl Builder<'_> {
     fn list(&mut self, param: &SchemaParam, items: &[Known], operands: &mut Vec<Value>) -> Result<Attr, WhyNot> {
         let all = |f: fn(&Known) -> bool| !items.is_empty() && items.iter().all(f);
         if all(|i| matches!(i, Known::Str(_))) {
-            let attrs: Vec<Attr> = items.iter().filter_map(|i| if let Known::Str(s) = i { Some(self.ir.string_attr(s)) } else { None }).collect();
+            let attrs: Vec<Attr> = items
+                .iter()
+                .filter_map(|i| if let Known::Str(s) = i { Some(self.ir.string_attr(s)) } else { None })
+                .collect();
             return Ok(self.ir.array_attr(&attrs));
         }
         let mut values = Vec::new();
@@ -387,7 +402,10 @@ impl Builder<'_> {
             let wanted = self.ir.value_type(self.ir.result(self.root, k));
             let value = match part {
                 Known::Int(e) => self.size(*e)?,
-                other => self.bindings.graph_value(other).ok_or_else(|| format!("{} takes the place of a tensor", other.kind()))?,
+                other => self
+                    .bindings
+                    .graph_value(other)
+                    .ok_or_else(|| format!("{} takes the place of a tensor", other.kind()))?,
             };
             self.fit(value, wanted)?;
             if !may_replace(self.ir, self.infos, self.ir.result(self.root, k), value, &self.made) {
@@ -408,7 +426,8 @@ impl Builder<'_> {
             return Err("the replacement has another type".into());
         };
         let equal = |this: &mut Self, x: &[rinductor_index::Expr], y: &[rinductor_index::Expr]| {
-            x.len() == y.len() && x.iter().zip(y).all(|(&x, &y)| x == y || this.ir.exprs.prove_eq(x, y, this.facts) == Some(true))
+            x.len() == y.len()
+                && x.iter().zip(y).all(|(&x, &y)| x == y || this.ir.exprs.prove_eq(x, y, this.facts) == Some(true))
         };
         if a.dtype != b.dtype || !equal(self, &a.shape, &b.shape) {
             return Err("the replacement has another dtype or shape".into());
@@ -434,4 +453,3 @@ fn item(of: &Known, index: Option<usize>) -> Result<Known, WhyNot> {
     }
     .ok_or_else(|| "there is no such result".into())
 }
-

@@ -1,7 +1,7 @@
 //! From the text of a rule to what the matcher works on: ops and arguments are looked up, variables are accounted for. A rule that cannot be
 //! right is refused here, with the place in its file.
 
-use crate::pass::OpInfos;
+use crate::dialects::infos::OpInfos;
 use crate::support::{Diagnostic, FxHashMap};
 use rinductor_defs::ast::{Binder, Expr, ExprKind, Ident, OpArg, OpPattern, Pattern, RuleDef, Str};
 use rinductor_defs::schema::Literal;

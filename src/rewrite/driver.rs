@@ -4,9 +4,9 @@ use super::build::build;
 use super::check::RuleSet;
 use super::edits::{Edits, Rewriter};
 use super::matcher::Matcher;
+use crate::dialects::infos::OpInfos;
 use crate::dialects::symbols;
 use crate::ir::{Ir, Op};
-use crate::pass::{OpInfos, PassContext};
 use rinductor_index::Ranges;
 use rinductor_support::FxHashMap;
 
@@ -105,7 +105,9 @@ impl Rewriter for RuleRewriter<'_> {
                 None => Vec::new(),
             };
             let loc = edits.ir.op(op).loc;
-            let Ok((values, made)) = build(edits.ir, self.infos, &facts, &rule.def.replacement, bindings) else { continue };
+            let Ok((values, made)) = build(edits.ir, self.infos, &facts, &rule.def.replacement, bindings) else {
+                continue;
+            };
             if values.iter().zip(edits.ir.results(op)).any(|(&v, r)| v == r) {
                 continue;
             }
@@ -123,25 +125,4 @@ impl Rewriter for RuleRewriter<'_> {
         }
         false
     }
-}
-
-/// Rewrites everything below `root` with a set of rules. Each application is a remark of the pass, and so is the count of each rule.
-pub fn apply(ir: &mut Ir, root: Op, rules: &RuleSet<'_>, cx: &mut PassContext<'_>) -> Outcome {
-    let infos = cx.infos;
-    let mut rewriter = RuleRewriter::new(rules, infos, cx.wants_remarks());
-    let outcome = greedy(ir, root, infos, &mut rewriter);
-    for applied in rewriter.trace.take().unwrap_or_default() {
-        cx.remark_at(ir.place(applied.loc), format!("{}: {}", rules.rules[applied.rule].name(), applied.text));
-    }
-    if cx.wants_remarks() {
-        for (rule, &n) in rules.rules.iter().zip(&rewriter.counts).filter(|(_, n)| **n > 0) {
-            cx.remark(ir, root, format!("{}: applied {n} times", rule.name()));
-        }
-    }
-    if outcome.stopped {
-        let most = rules.rules.iter().zip(&rewriter.counts).max_by_key(|(_, n)| **n);
-        let name = most.map_or("", |(r, _)| r.name());
-        cx.warn(ir, root, format!("rules were stopped after {} applications; '{name}' was applied most", outcome.rewrites));
-    }
-    outcome
 }

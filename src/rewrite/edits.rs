@@ -1,7 +1,7 @@
 //! The IR while it is rewritten: every change notes which ops are to be looked at again.
 
+use crate::dialects::infos::OpInfos;
 use crate::ir::{InsertPoint, Ir, Op, OpSpec, Value};
-use crate::pass::OpInfos;
 use rinductor_support::{EntityId, FxHashSet};
 use std::collections::VecDeque;
 

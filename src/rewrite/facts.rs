@@ -77,7 +77,10 @@ pub fn holds_all(from: DType, to: DType) -> bool {
         (C64, C128) | (F16 | BF16 | F32, C64) | (F16 | BF16 | F32 | F64, C128) => true,
         (U8 | I8, F16 | BF16 | F32 | F64 | C64 | C128) => true,
         (I16, F32 | F64 | C64 | C128) | (I32, F64 | C128) => true,
-        (U8, I16 | I32 | I64 | Index) | (I8, I16 | I32 | I64 | Index) | (I16, I32 | I64 | Index) | (I32, I64 | Index) => true,
+        (U8, I16 | I32 | I64 | Index)
+        | (I8, I16 | I32 | I64 | Index)
+        | (I16, I32 | I64 | Index)
+        | (I32, I64 | Index) => true,
         (I64, Index) | (Index, I64) => true,
         _ => false,
     }
@@ -90,11 +93,15 @@ mod tests {
     /// By trial: every value of the small types, there and back.
     #[test]
     fn what_is_held_comes_back() {
-        for from in [DType::I1, DType::U8, DType::I8, DType::I16, DType::F16, DType::BF16, DType::F8E4M3FN, DType::F8E5M2] {
+        for from in
+            [DType::I1, DType::U8, DType::I8, DType::I16, DType::F16, DType::BF16, DType::F8E4M3FN, DType::F8E5M2]
+        {
             for to in DType::ALL {
                 let all = (0..1u128 << (from.size() * 8)).all(|bits| {
                     let x = Scalar::from_bits(from, bits);
-                    x.is_nan() || x.cast(to).cast(from) == x && x.cast(to).is_true() == x.is_true() || from == DType::I1 && bits > 1
+                    x.is_nan()
+                        || x.cast(to).cast(from) == x && x.cast(to).is_true() == x.is_true()
+                        || from == DType::I1 && bits > 1
                 });
                 if holds_all(from, to) {
                     assert!(all, "{from} in {to}");

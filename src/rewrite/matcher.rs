@@ -49,7 +49,10 @@ impl Bindings {
             Known::Tensor(t) => match &t.source {
                 TensorSource::Source(Source::Operand(k)) => {
                     let slot = self.slot(operands[*k]);
-                    Known::Tensor(Rc::new(TensorValue { source: TensorSource::Source(Source::Operand(slot)), ..(**t).clone() }))
+                    Known::Tensor(Rc::new(TensorValue {
+                        source: TensorSource::Source(Source::Operand(slot)),
+                        ..(**t).clone()
+                    }))
                 }
                 _ => value.clone(),
             },
@@ -204,7 +207,9 @@ pub fn literal_is(literal: &Literal, value: &Known, exprs: &Exprs) -> bool {
         (Literal::Float(a), Known::Float(b)) => a.to_bits() == b.to_bits(),
         (Literal::Str(a), Known::Str(b)) => a == b,
         (Literal::Str(a), Known::DType(b)) => rinductor_scalar::DType::from_torch_name(a) == Some(*b),
-        (Literal::List(a), Known::List(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| literal_is(a, b, exprs)),
+        (Literal::List(a), Known::List(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| literal_is(a, b, exprs))
+        }
         // `int[2] padding=0`: one number stands for a list.
         (single, Known::List(b)) => !b.is_empty() && b.iter().all(|b| literal_is(single, b, exprs)),
         _ => false,

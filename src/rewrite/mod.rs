@@ -2,7 +2,7 @@
 //!
 //! A rule is text beside the ops (`rule permute_permute: aten.permute(aten.permute(x, p), q) => aten.permute(x, compose(p, q));`), or in a
 //! file of its own that `--load-rules` reads. [`RuleSet::compile`] takes the rules of some sets, checks them and indexes them by the op at
-//! their root; [`apply`] rewrites with them until none fires. [`greedy`] is the same driver for rewrites that are written in Rust.
+//! their root; [`greedy`] rewrites until nothing changes, with a [`RuleRewriter`] or with a [`Rewriter`] that is written in Rust.
 //!
 //! | file | holds |
 //! |---|---|
@@ -27,7 +27,7 @@ pub mod storage;
 pub mod types;
 
 pub use check::{Rule, RuleSet};
-pub use driver::{Outcome, RuleRewriter, apply, greedy};
+pub use driver::{Applied, Outcome, RuleRewriter, greedy};
 pub use edits::{Edits, Rewriter};
 
 #[cfg(test)]

@@ -56,7 +56,8 @@ impl Writer<'_> {
 
     /// The argument that binds a symbol, else the size of a tensor argument.
     fn symbol(&mut self, name: &str) -> Option<Value> {
-        let func = std::iter::successors(Some(self.at), |&op| self.ir.parent_op(op)).find(|&op| self.ir.is_op(op, "func.func"))?;
+        let func = std::iter::successors(Some(self.at), |&op| self.ir.parent_op(op))
+            .find(|&op| self.ir.is_op(op, "func.func"))?;
         let args = self.ir.block_args(self.ir.body(func)?).to_vec();
         for (k, &arg) in args.iter().enumerate() {
             let bound = symbols::argument_attr(self.ir, func, k, "aten.symbol").and_then(|a| self.ir.as_str(a));
@@ -76,7 +77,9 @@ impl Writer<'_> {
 
     /// Which size of a tensor is just this symbol.
     fn size_that_is(&self, value: Value, name: &str) -> Option<usize> {
-        let TypeData::Tensor { encoding: Some(encoding), .. } = self.ir.ty(self.ir.value_type(value)) else { return None };
+        let TypeData::Tensor { encoding: Some(encoding), .. } = self.ir.ty(self.ir.value_type(value)) else {
+            return None;
+        };
         let crate::ir::AttrData::Layout(layout) = self.ir.attr(*encoding) else { return None };
         layout.sizes.as_ref()?.iter().position(|&e| match self.exprs.as_atom(e) {
             Some(Atom::Sym(id)) => self.exprs.sym_name(id) == name,
@@ -90,7 +93,14 @@ impl Lower for Writer<'_> {
     type Error = ();
     fn constant(&mut self, value: i64) -> Result<Value, ()> {
         let (index, attr) = (self.ir.index_type(), self.ir.index_attr(value));
-        Ok(self.ir.create_value("arith.constant", &[], index, &[("value", attr)], self.loc, InsertPoint::Before(self.at)))
+        Ok(self.ir.create_value(
+            "arith.constant",
+            &[],
+            index,
+            &[("value", attr)],
+            self.loc,
+            InsertPoint::Before(self.at),
+        ))
     }
     fn atom(&mut self, atom: Atom) -> Result<Value, ()> {
         match atom {

@@ -1,7 +1,7 @@
 //! Whose memory a tensor of a graph shares, and who sees it: a value that takes another's place must not let the caller see two tensors as one.
 
+use crate::dialects::infos::OpInfos;
 use crate::ir::{Def, Ir, Op, Value};
-use crate::pass::OpInfos;
 use rinductor_defs::Signature;
 
 /// Whether the results of an op share memory with an operand. Of an op that is not known it may be so.

@@ -74,7 +74,9 @@ fn shortened(ir: &Ir, op: Op) -> Option<Short> {
             })
         }
         // `index` has 64 bits here: nothing that is narrower loses anything in it.
-        ("arith.index_cast", "arith.index_cast") | ("arith.index_castui", "arith.index_castui") if same && width(ir.value_type(x))? >= width(to)? => {
+        ("arith.index_cast", "arith.index_cast") | ("arith.index_castui", "arith.index_castui")
+            if same && width(ir.value_type(x))? >= width(to)? =>
+        {
             Some(Short::Value(start))
         }
         ("arith.bitcast", "arith.bitcast") if same => Some(Short::Value(start)),

@@ -78,7 +78,9 @@ fn of_bits(ir: &Ir, bits: u64, ty: Type) -> Option<Const> {
 pub fn attr(ir: &mut Ir, value: Const, element: Type) -> Option<Attr> {
     Some(match (value, ir.ty(element).clone()) {
         (Const::Int(x), TypeData::Integer { width: 1, .. }) => ir.bool_attr(x & 1 != 0),
-        (Const::Int(x), TypeData::Integer { width, sign: Signedness::Unsigned }) => ir.int_attr(zero_extend(x, width) as i64, element),
+        (Const::Int(x), TypeData::Integer { width, sign: Signedness::Unsigned }) => {
+            ir.int_attr(zero_extend(x, width) as i64, element)
+        }
         (Const::Int(x), TypeData::Integer { width, .. }) => ir.int_attr(sign_extend(x, width), element),
         (Const::Int(x), TypeData::Index) => ir.int_attr(x, element),
         (Const::Float(s), TypeData::Float(_)) if dtype_of(ir, element) == Some(s.dtype()) => {

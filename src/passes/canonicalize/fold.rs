@@ -61,7 +61,8 @@ fn value_of(ir: &Ir, op: Op, args: &[Const]) -> Option<Const> {
     }
     // The scalar vocabulary says the rest: floats, and `math` and `scalar` ops on integers.
     let (from, to) = (dtype_of(ir, from)?, dtype_of(ir, to)?);
-    let scalars: Vec<Scalar> = args.iter().zip(ir.operands(op)).map(|(&a, v)| scalar(ir, a, ir.value_type(v))).collect::<Option<_>>()?;
+    let scalars: Vec<Scalar> =
+        args.iter().zip(ir.operands(op)).map(|(&a, v)| scalar(ir, a, ir.value_type(v))).collect::<Option<_>>()?;
     let s = match name {
         "scalar.cast" => rinductor_scalar::ScalarOp::Cast,
         _ => rinductor_scalar::from_ir(name, None, from)?,
@@ -89,7 +90,9 @@ fn constant(s: Scalar) -> Option<Const> {
 fn cast(ir: &Ir, name: &str, value: Const, from: Type, to: Type) -> Option<Const> {
     let float = || dtype_of(ir, to).filter(|d| d.kind() == Kind::Float);
     Some(match (name, value) {
-        ("arith.extsi" | "arith.trunci" | "arith.index_cast", Const::Int(x)) => Const::Int(sign_extend(x, width_of(ir, to)?)),
+        ("arith.extsi" | "arith.trunci" | "arith.index_cast", Const::Int(x)) => {
+            Const::Int(sign_extend(x, width_of(ir, to)?))
+        }
         ("arith.extui" | "arith.index_castui", Const::Int(x)) => {
             let x = zero_extend(x, width_of(ir, from)?) as i64;
             Const::Int(sign_extend(x, width_of(ir, to)?))

@@ -66,7 +66,9 @@ fn simpler(ir: &Ir, op: Op) -> Option<Simpler> {
     match (ir.op_name(op), operands.as_slice()) {
         ("arith.select", &[c, a, b]) => select(ir, c, a, b),
         ("arith.cmpi", &[a, b]) => compare(ir, op, a, b),
-        (name @ ("arith.negf" | "scalar.neg" | "scalar.not"), &[x]) => inner(ir, x, name).map(|d| Simpler::Value(ir.operand(d, 0))),
+        (name @ ("arith.negf" | "scalar.neg" | "scalar.not"), &[x]) => {
+            inner(ir, x, name).map(|d| Simpler::Value(ir.operand(d, 0)))
+        }
         (name, &[a, b]) if name.starts_with("arith.") => {
             if width_of(ir, ir.value_type(a)).is_some() {
                 integers(ir, name, a, b)
@@ -90,7 +92,9 @@ fn integers(ir: &Ir, name: &str, a: Value, b: Value) -> Option<Simpler> {
     if a == b {
         match name {
             "arith.subi" | "arith.xori" => return zero(),
-            "arith.andi" | "arith.ori" | "arith.maxsi" | "arith.minsi" | "arith.maxui" | "arith.minui" => return keep(),
+            "arith.andi" | "arith.ori" | "arith.maxsi" | "arith.minsi" | "arith.maxui" | "arith.minui" => {
+                return keep();
+            }
             _ => {}
         }
     }
@@ -98,7 +102,11 @@ fn integers(ir: &Ir, name: &str, a: Value, b: Value) -> Option<Simpler> {
     // The one of a single bit is -1 where it is read as signed.
     let one = sign_extend(1, width);
     match name {
-        "arith.addi" | "arith.subi" | "arith.ori" | "arith.xori" | "arith.shli" | "arith.shrsi" | "arith.shrui" if c == 0 => return keep(),
+        "arith.addi" | "arith.subi" | "arith.ori" | "arith.xori" | "arith.shli" | "arith.shrsi" | "arith.shrui"
+            if c == 0 =>
+        {
+            return keep();
+        }
         "arith.muli" | "arith.divui" | "arith.ceildivui" if c == one => return keep(),
         "arith.divsi" | "arith.floordivsi" | "arith.ceildivsi" if c == 1 => return keep(),
         "arith.muli" | "arith.andi" if c == 0 => return zero(),
@@ -139,7 +147,9 @@ fn select(ir: &Ir, c: Value, a: Value, b: Value) -> Option<Simpler> {
     if let Some(c) = known_int(ir, c) {
         return Some(Simpler::Value(if c & 1 != 0 { a } else { b }));
     }
-    let same = |x: Value, y: Value| x == y || known(ir, x).is_some_and(|k| Some(k) == known(ir, y)) && ir.value_type(x) == ir.value_type(y);
+    let same = |x: Value, y: Value| {
+        x == y || known(ir, x).is_some_and(|k| Some(k) == known(ir, y)) && ir.value_type(x) == ir.value_type(y)
+    };
     if same(a, b) {
         return Some(Simpler::Value(a));
     }
@@ -197,14 +207,39 @@ fn compare(ir: &Ir, op: Op, a: Value, b: Value) -> Option<Simpler> {
 
 /// Ops whose first two operands may change places.
 const COMMUTE: &[&str] = &[
-    "arith.addi", "arith.muli", "arith.andi", "arith.ori", "arith.xori", "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui",
-    "arith.addf", "arith.mulf", "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf",
+    "arith.addi",
+    "arith.muli",
+    "arith.andi",
+    "arith.ori",
+    "arith.xori",
+    "arith.maxsi",
+    "arith.minsi",
+    "arith.maxui",
+    "arith.minui",
+    "arith.addf",
+    "arith.mulf",
+    "arith.maximumf",
+    "arith.minimumf",
+    "arith.maxnumf",
+    "arith.minnumf",
 ];
 
 /// What a comparison is with its operands in each other's place.
 const SWAPPED: &[(&str, &str)] = &[
-    ("eq", "eq"), ("ne", "ne"), ("slt", "sgt"), ("sle", "sge"), ("ult", "ugt"), ("ule", "uge"), ("oeq", "oeq"), ("one", "one"),
-    ("ord", "ord"), ("ueq", "ueq"), ("une", "une"), ("uno", "uno"), ("olt", "ogt"), ("ole", "oge"),
+    ("eq", "eq"),
+    ("ne", "ne"),
+    ("slt", "sgt"),
+    ("sle", "sge"),
+    ("ult", "ugt"),
+    ("ule", "uge"),
+    ("oeq", "oeq"),
+    ("one", "one"),
+    ("ord", "ord"),
+    ("ueq", "ueq"),
+    ("une", "une"),
+    ("uno", "uno"),
+    ("olt", "ogt"),
+    ("ole", "oge"),
 ];
 
 /// Moves a constant from the left of an op to its right, where nothing else is constant.
@@ -221,7 +256,15 @@ fn constants_right(edits: &mut Edits<'_>, op: Op) -> bool {
     let name = ir.op_name(op).to_string();
     if matches!(name.as_str(), "arith.cmpi" | "arith.cmpf") {
         let Some(p) = predicate(ir, op) else { return false };
-        let other = SWAPPED.iter().find_map(|&(x, y)| if x == p { Some(y) } else if y == p { Some(x) } else { None });
+        let other = SWAPPED.iter().find_map(|&(x, y)| {
+            if x == p {
+                Some(y)
+            } else if y == p {
+                Some(x)
+            } else {
+                None
+            }
+        });
         let Some(number) = other.and_then(|o| predicate_number(&name, o)) else { return false };
         let attr = ir.i64_attr(number);
         ir.set_prop(op, "predicate", Some(attr));

@@ -3,7 +3,7 @@
 use super::constant::{Const, known_int, make, width_of};
 use crate::dialects::loops::{Access, Dims, Nest, index_map, map_exprs};
 use crate::dialects::symbols;
-use crate::ir::{Def, Ir, Op, Value};
+use crate::ir::{Def, Ir, Op, TypeData, Value};
 use crate::passes::util::zero_constant;
 use crate::rewrite::Edits;
 use rinductor_index::{Atom, Expr, Ranges};
@@ -147,7 +147,8 @@ fn rewrite_access(edits: &mut Edits<'_>, op: Op, access: &Access, dims: &Dims, e
     }
     ir.set_prop(op, "map", Some(map));
     if ir.attr_of(op, "operandSegmentSizes").is_some() {
-        let (before, n, after) = (access.leading.len() as i64, operands.len() - access.leading.len(), i64::from(access.guard.is_some()));
+        let (before, n, after) =
+            (access.leading.len() as i64, operands.len() - access.leading.len(), i64::from(access.guard.is_some()));
         let mut counts = vec![1; before as usize];
         counts.extend([n as i64 - after, after]);
         let counts = ir.i32_array_attr(&counts);
@@ -200,7 +201,9 @@ fn guard_is_known(edits: &mut Edits<'_>, op: Op) -> bool {
         edits.set_operands(op, &operands);
         return true;
     }
-    if name != "loops.load" {
+    // A complex number has no constant.
+    let element = |ir: &Ir| ir.ty(ir.element_type(ir.value_type(ir.result(op, 0)))).clone();
+    if name != "loops.load" || matches!(element(ir), TypeData::Complex(_)) {
         return false;
     }
     let (ty, loc) = (ir.value_type(ir.result(op, 0)), ir.op(op).loc);

@@ -50,16 +50,22 @@ fn constants_are_folded_as_arith_says() {
         ("f32", "arith.addf", "1.5", "2.0", "arith.constant 3.500000e+00 : f32"),
         ("f32", "math.atan2", "0.0", "1.0", "arith.constant 0.000000e+00 : f32"),
     ] {
-        let typed = |v: &str| if ty == "i1" { format!("arith.constant {v}") } else { format!("arith.constant {v} : {ty}") };
-        let body = format!("%a = {}\n%b = {}\n%c = {op} %a, %b : {ty}\n\"t.use\"(%c) : ({ty}) -> ()", typed(a), typed(b));
+        let typed =
+            |v: &str| if ty == "i1" { format!("arith.constant {v}") } else { format!("arith.constant {v} : {ty}") };
+        let body =
+            format!("%a = {}\n%b = {}\n%c = {op} %a, %b : {ty}\n\"t.use\"(%c) : ({ty}) -> ()", typed(a), typed(b));
         assert_eq!(used("", &body), want, "{op} {a}, {b}");
     }
 }
 
 #[test]
 fn divisions_without_a_value_stay() {
-    for (op, a, b) in [("arith.divsi", "-128", "-1"), ("arith.divsi", "5", "0"), ("arith.remui", "5", "0"), ("arith.shli", "1", "8")] {
-        let body = format!("%a = arith.constant {a} : i8\n%b = arith.constant {b} : i8\n%c = {op} %a, %b : i8\n\"t.use\"(%c) : (i8) -> ()");
+    for (op, a, b) in
+        [("arith.divsi", "-128", "-1"), ("arith.divsi", "5", "0"), ("arith.remui", "5", "0"), ("arith.shli", "1", "8")]
+    {
+        let body = format!(
+            "%a = arith.constant {a} : i8\n%b = arith.constant {b} : i8\n%c = {op} %a, %b : i8\n\"t.use\"(%c) : (i8) -> ()"
+        );
         assert!(used("", &body).starts_with(op), "{op} {a}, {b}");
     }
 }
@@ -82,7 +88,8 @@ fn identities_keep_signed_zeros() {
 
 #[test]
 fn choices() {
-    let select = |body: &str| used("%g: i1, %a: i32, %b: i32, %c: i32", &format!("{body}\n\"t.use\"(%r) : (i32) -> ()"));
+    let select =
+        |body: &str| used("%g: i1, %a: i32, %b: i32, %c: i32", &format!("{body}\n\"t.use\"(%r) : (i32) -> ()"));
     assert_eq!(select("%r = arith.select %g, %a, %a : i32"), "%a");
     assert_eq!(
         select("%s = arith.select %g, %a, %b : i32\n%r = arith.select %g, %s, %c : i32"),
@@ -108,17 +115,29 @@ fn integer_identities() {
     let chain = "%one = arith.constant 1 : i32\n%two = arith.constant 2 : i32\n%s = arith.addi %a, %one : i32\n%r = arith.addi %s, %two : i32";
     assert!(int(chain).starts_with("arith.addi %a, "));
     assert_eq!(used("%a: i32", "%p = arith.cmpi sle, %a, %a : i32\n\"t.use\"(%p) : (i1) -> ()"), "arith.constant true");
-    assert!(used("%a: i32", "%c = arith.constant 3 : i32\n%p = arith.cmpi slt, %c, %a : i32\n\"t.use\"(%p) : (i1) -> ()").starts_with("arith.cmpi sgt, %a, "));
+    assert!(
+        used("%a: i32", "%c = arith.constant 3 : i32\n%p = arith.cmpi slt, %c, %a : i32\n\"t.use\"(%p) : (i1) -> ()")
+            .starts_with("arith.cmpi sgt, %a, ")
+    );
 }
 
 #[test]
 fn conversions_there_and_back() {
-    let cast = |ty: &str, body: &str| used("%h: f16, %f: f32, %i: i32", &format!("{body}\n\"t.use\"(%r) : ({ty}) -> ()"));
+    let cast =
+        |ty: &str, body: &str| used("%h: f16, %f: f32, %i: i32", &format!("{body}\n\"t.use\"(%r) : ({ty}) -> ()"));
     assert_eq!(cast("f16", "%w = arith.extf %h : f16 to f32\n%r = arith.truncf %w : f32 to f16"), "%h");
-    assert!(cast("f32", "%n = arith.truncf %f : f32 to f16\n%r = arith.extf %n : f16 to f32").starts_with("arith.extf"));
+    assert!(
+        cast("f32", "%n = arith.truncf %f : f32 to f16\n%r = arith.extf %n : f16 to f32").starts_with("arith.extf")
+    );
     assert_eq!(cast("i32", "%w = arith.extsi %i : i32 to i64\n%r = arith.trunci %w : i64 to i32"), "%i");
-    assert_eq!(cast("i8", "%w = arith.extui %i : i32 to i64\n%r = arith.trunci %w : i64 to i8"), "arith.trunci %i : i32 to i8");
-    assert_eq!(cast("f64", "%w = arith.extf %h : f16 to f32\n%r = arith.extf %w : f32 to f64"), "arith.extf %h : f16 to f64");
+    assert_eq!(
+        cast("i8", "%w = arith.extui %i : i32 to i64\n%r = arith.trunci %w : i64 to i8"),
+        "arith.trunci %i : i32 to i8"
+    );
+    assert_eq!(
+        cast("f64", "%w = arith.extf %h : f16 to f32\n%r = arith.extf %w : f32 to f64"),
+        "arith.extf %h : f16 to f64"
+    );
 }
 
 #[test]
@@ -185,7 +204,10 @@ fn equal_nests_become_one() {
 
 #[test]
 fn cycles_end() {
-    let text = after("%z = \"arith.constant\"() {value = 0 : i32} : () -> i32\n%s = \"arith.addi\"(%z, %s) : (i32, i32) -> i32\n\"t.use\"(%s) : (i32) -> ()\n", &[&PASS]);
+    let text = after(
+        "%z = \"arith.constant\"() {value = 0 : i32} : () -> i32\n%s = \"arith.addi\"(%z, %s) : (i32, i32) -> i32\n\"t.use\"(%s) : (i32) -> ()\n",
+        &[&PASS],
+    );
     assert!(text.contains("t.use"), "{text}");
     let blocks = "\"func.func\"() ({
   %f = \"arith.constant\"() {value = true} : () -> i1

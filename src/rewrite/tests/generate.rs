@@ -72,7 +72,17 @@ pub fn sample(pattern: &OpNode<'_>, library: &Library, random: &mut Random) -> O
     let body = ir.add_block(region);
     let rank = random.below(4);
     let shape = (0..rank).map(|_| random.pick(&[1, 2, 3, 4])).collect();
-    let dtype = random.pick(&[DType::F32, DType::F32, DType::F64, DType::BF16, DType::F16, DType::I64, DType::I32, DType::U8, DType::I1]);
+    let dtype = random.pick(&[
+        DType::F32,
+        DType::F32,
+        DType::F64,
+        DType::BF16,
+        DType::F16,
+        DType::I64,
+        DType::I32,
+        DType::U8,
+        DType::I1,
+    ]);
     let mut g = Generator { ir, body, library, random, vars: Vec::new(), shape, dtype, inputs: Vec::new() };
     let root = g.op(pattern)?;
     // Something uses the results, sometimes more than the caller.
@@ -177,7 +187,10 @@ impl Generator<'_> {
             Node::Literal(literal) => Some(self.literal(literal)),
             Node::List(items) => {
                 for item in items {
-                    let one = SchemaParam { ty: rinductor_defs::schema::SchemaType { list: false, ..param.ty.clone() }, ..param.clone() };
+                    let one = SchemaParam {
+                        ty: rinductor_defs::schema::SchemaType { list: false, ..param.ty.clone() },
+                        ..param.clone()
+                    };
                     self.arg(&one, item, operands)?;
                 }
                 Some(None)
@@ -234,7 +247,11 @@ impl Generator<'_> {
                 Some(self.ir.bool_attr(b))
             }
             Base::ScalarType => {
-                let d = if self.random.one_in(2) { self.dtype } else { self.random.pick(&[DType::F32, DType::F64, DType::BF16, DType::I64, DType::I32, DType::I1]) };
+                let d = if self.random.one_in(2) {
+                    self.dtype
+                } else {
+                    self.random.pick(&[DType::F32, DType::F64, DType::BF16, DType::I64, DType::I32, DType::I1])
+                };
                 let ty = crate::dialects::type_of(&mut self.ir, d);
                 Some(self.ir.type_attr(ty))
             }
@@ -319,7 +336,12 @@ impl Generator<'_> {
         let random = &mut *self.random;
         for_each_point(&shape, |i| a.set(i, element(dtype, random)));
         let ints = |ir: &mut Ir, list: &[i64]| list.iter().map(|&n| ir.exprs.int(n)).collect::<Vec<_>>();
-        let ty = TensorType { shape: ints(&mut self.ir, &shape), dtype, strides: ints(&mut self.ir, &a.strides), offset: self.ir.exprs.int(0) };
+        let ty = TensorType {
+            shape: ints(&mut self.ir, &shape),
+            dtype,
+            strides: ints(&mut self.ir, &a.strides),
+            offset: self.ir.exprs.int(0),
+        };
         let ty = ir_type(&mut self.ir, &ty, None);
         self.inputs.push(Input::Tensor(a));
         self.ir.add_block_arg(self.body, ty)
