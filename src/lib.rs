@@ -13,6 +13,8 @@ pub mod text;
 
 pub mod dialects;
 
+pub mod rewrite;
+
 pub mod interp;
 
 pub mod pass;

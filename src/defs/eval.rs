@@ -120,6 +120,16 @@ pub fn instantiate(op: &OpDef, instance: &Instance, exprs: &mut Exprs, setting: 
     evaluator.semantics(op, instance)
 }
 
+/// The arguments of an op by name, in the order of its signature, with defaults in place of what is absent.
+///
+/// # Errors
+/// An argument does not fit the signature.
+pub fn arguments(op: &OpDef, instance: &Instance, exprs: &mut Exprs, setting: &Setting<'_>) -> Result<Vec<(Str, Value)>> {
+    let mut evaluator = Evaluator::new(exprs, setting);
+    evaluator.bind_parameters(op, instance)?;
+    Ok(evaluator.vars)
+}
+
 /// The value of an expression: a rule's condition, or a property that a rule computes.
 ///
 /// # Errors

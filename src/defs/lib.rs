@@ -23,7 +23,7 @@ pub mod semantics;
 pub mod types;
 
 pub use ast::{File, OpDef, RuleDef, Signature};
-pub use eval::{EvalError, Externs, Setting, Value, eval_expr, infer, instantiate, verify};
+pub use eval::{EvalError, Externs, Setting, Value, arguments, eval_expr, infer, instantiate, verify};
 pub use instance::{Arg, Instance, Number, ResultType, TensorArg, TensorType};
 pub use library::Library;
 pub use semantics::{

@@ -19,6 +19,10 @@ pub const FILES: &[(&str, &str)] = &[
     ("sym.dialect", include_str!("../../dialects/sym.dialect")),
     ("aten.dialect", include_str!("../../dialects/aten.dialect")),
     ("prims.dialect", include_str!("../../dialects/prims.dialect")),
+    ("aten_composite.dialect", include_str!("../../dialects/aten_composite.dialect")),
+    ("aten.rules", include_str!("../../dialects/aten.rules")),
+    ("aten_composite.dialect", include_str!("../../dialects/aten_composite.dialect")),
+    ("aten.rules", include_str!("../../dialects/aten.rules")),
     ("loops.dialect", include_str!("../../dialects/loops.dialect")),
     ("kernels.dialect", include_str!("../../dialects/kernels.dialect")),
 ];
@@ -62,7 +66,8 @@ impl Library {
             let span = op.name.span;
             if let Some(old) = self.ops.insert(op.name.text.to_string(), Arc::new(op)) {
                 wrong.push(
-                    Diagnostic::error(span, format!("'{}' is defined already", old.name.text)).note(old.name.span, "here"),
+                    Diagnostic::error(span, format!("'{}' is defined already", old.name.text))
+                        .note(old.name.span, "here"),
                 );
             }
         }

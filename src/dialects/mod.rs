@@ -1,6 +1,7 @@
 //! Typed views of the dialects that passes work on, what dialect files say of an op, and the `extern fn`s of dialect files.
 
 pub mod format;
+pub mod infos;
 pub mod instance;
 pub mod kernels;
 pub mod library;

@@ -72,6 +72,9 @@ impl OpInfos for Dialects {
     fn def(&self, name: &str) -> Option<&OpDef> {
         self.library.op(name)
     }
+    fn rules(&self) -> &[rinductor_defs::RuleDef] {
+        &self.library.rules
+    }
     fn verify(&self, ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
         let wrong = verify(ir, &self.registry, root);
         // What definitions require is asked only of IR whose structure holds.

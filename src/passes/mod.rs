@@ -5,6 +5,9 @@
 
 use crate::pass::AnyPass;
 
+pub mod aten_canonicalize;
+pub mod aten_decompose;
+pub mod canonicalize;
 pub mod cse;
 pub mod dce;
 pub mod form_kernels;
@@ -19,6 +22,9 @@ pub mod util;
 
 /// All passes, by name.
 pub static TABLE: &[&dyn AnyPass] = &[
+    &aten_canonicalize::PASS,
+    &aten_decompose::PASS,
+    &canonicalize::PASS,
     &cse::PASS,
     &dce::PASS,
     &form_kernels::PASS,

@@ -187,6 +187,16 @@ impl Evaluator<'_> {
 
     /// Makes variables of the arguments and of the `let` clauses.
     pub(super) fn bind_args(&mut self, op: &OpDef, instance: &Instance) -> Result<()> {
+        self.bind_parameters(op, instance)?;
+        for (binder, value) in &op.lets {
+            let value = self.expr(value)?;
+            self.bind(binder, value, op.span)?;
+        }
+        Ok(())
+    }
+
+    /// Makes variables of the arguments.
+    pub(super) fn bind_parameters(&mut self, op: &OpDef, instance: &Instance) -> Result<()> {
         const ABSENT: &Arg = &Arg::Absent;
         let arg = |i: usize| instance.args.get(i).unwrap_or(ABSENT);
         match &op.signature {
@@ -209,10 +219,6 @@ impl Evaluator<'_> {
                     self.vars.push((attr.name.text.clone(), value));
                 }
             }
-        }
-        for (binder, value) in &op.lets {
-            let value = self.expr(value)?;
-            self.bind(binder, value, op.span)?;
         }
         Ok(())
     }

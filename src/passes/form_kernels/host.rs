@@ -285,7 +285,7 @@ impl Former {
         Ok(())
     }
 
-    fn call(&mut self, ir: &mut Ir, callee: &str, operands: &[Value], outs: usize, properties: crate::ir::Dict, op: Op) {
+    fn call(&mut self, ir: &mut Ir, callee: &str, operands: &[Value], outs: usize, properties: Dict, op: Op) {
         let (callee, outs, loc) = (ir.string_attr(callee), ir.i64_attr(outs as i64), ir.op(op).loc);
         let properties = ir.make_attr(AttrData::Dict(properties));
         let props: [(&str, Attr); 3] = [("callee", callee), ("outs", outs), ("properties", properties)];
