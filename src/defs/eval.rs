@@ -124,7 +124,12 @@ pub fn instantiate(op: &OpDef, instance: &Instance, exprs: &mut Exprs, setting: 
 ///
 /// # Errors
 /// An argument does not fit the signature.
-pub fn arguments(op: &OpDef, instance: &Instance, exprs: &mut Exprs, setting: &Setting<'_>) -> Result<Vec<(Str, Value)>> {
+pub fn arguments(
+    op: &OpDef,
+    instance: &Instance,
+    exprs: &mut Exprs,
+    setting: &Setting<'_>,
+) -> Result<Vec<(Str, Value)>> {
     let mut evaluator = Evaluator::new(exprs, setting);
     evaluator.bind_parameters(op, instance)?;
     Ok(evaluator.vars)

@@ -105,7 +105,9 @@ fn type_from(o: &OperandDecl, _sig: &NamedSig, fallback: &TypeFrom) -> TypeFrom 
         },
         Constraint::Element(name, _) => TypeFrom::ElementOf((**name).into()),
         Constraint::Named(word, _) => match &**word {
-            "index" | "i1" | "i8" | "i16" | "i32" | "i64" | "f16" | "bf16" | "f32" | "f64" | "none" => TypeFrom::Fixed((**word).into()),
+            "index" | "i1" | "i8" | "i16" | "i32" | "i64" | "f16" | "bf16" | "f32" | "f64" | "none" => {
+                TypeFrom::Fixed((**word).into())
+            }
             _ => fallback.clone(),
         },
         _ => fallback.clone(),
@@ -194,7 +196,9 @@ impl Builder<'_> {
             AsmItem::Literal(text, _) => Item::Lit((**text).into()),
             AsmItem::Var { name, .. } => match self.find(name)? {
                 Named::Operand(k) => Item::Operands(k),
-                Named::Result(_) => return Err(format!("the assembly prints ${name}, a result: results stand before the op's name")),
+                Named::Result(_) => {
+                    return Err(format!("the assembly prints ${name}, a result: results stand before the op's name"));
+                }
                 Named::Prop(k) => Item::Prop(k),
                 Named::Region(index) => Item::Region { index, args_elsewhere: self.args_elsewhere() },
                 Named::Successor(k) => Item::Successor(k),

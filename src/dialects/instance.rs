@@ -32,7 +32,13 @@ impl Call {
         if !ir.is_op(op, "kernels.extern") {
             let props = ir.op(op).props;
             let props = if ir.dict(props).is_empty() { ir.op(op).attrs } else { props };
-            return Call { op, name: ir.op_name(op).to_string(), operands: all, props, results: ir.results(op).collect() };
+            return Call {
+                op,
+                name: ir.op_name(op).to_string(),
+                operands: all,
+                props,
+                results: ir.results(op).collect(),
+            };
         }
         let outs = ir.attr_of(op, "outs").and_then(|a| ir.as_int(a)).unwrap_or(0);
         let split = all.len().saturating_sub(usize::try_from(outs).unwrap_or(0));
@@ -171,11 +177,16 @@ fn segment_counts(ir: &Ir, op: &Call, sig: &SchemaSig, operands: usize) -> Resul
                 return Err(error(
                     ir,
                     op,
-                    format!("operandSegmentSizes has {} counts, but {} parameters can have operands", segments.len(), with.len()),
+                    format!(
+                        "operandSegmentSizes has {} counts, but {} parameters can have operands",
+                        segments.len(),
+                        with.len()
+                    ),
                 ));
             }
             for (k, n) in with.into_iter().zip(segments) {
-                counts[k] = usize::try_from(n).map_err(|_| error(ir, op, format!("operandSegmentSizes has the count {n}")))?;
+                counts[k] =
+                    usize::try_from(n).map_err(|_| error(ir, op, format!("operandSegmentSizes has the count {n}")))?;
             }
         }
         None => {
@@ -247,8 +258,9 @@ fn fill_symbols(
             let Some(&v) = next.next() else {
                 return Err(error(ir, op, format!("'{name}' has more places for symbolic integers than operands")));
             };
-            list[k] = symbols::expr_of(ir, v)
-                .ok_or_else(|| error(ir, op, format!("an operand of '{name}' is no expression of symbols and sizes")))?;
+            list[k] = symbols::expr_of(ir, v).ok_or_else(|| {
+                error(ir, op, format!("an operand of '{name}' is no expression of symbols and sizes"))
+            })?;
         }
     }
     if next.next().is_some() {
@@ -271,7 +283,9 @@ fn property(ir: &mut Ir, attr: Attr) -> Option<Arg> {
             TypeData::Float(FloatKind::f32) => {
                 Arg::Numbers(values.iter().map(|&b| Number::Float(f64::from(f32::from_bits(b as u32)))).collect())
             }
-            TypeData::Float(_) => Arg::Numbers(values.iter().map(|&b| Number::Float(f64::from_bits(b as u64))).collect()),
+            TypeData::Float(_) => {
+                Arg::Numbers(values.iter().map(|&b| Number::Float(f64::from_bits(b as u64))).collect())
+            }
             _ => Arg::Ints(values.iter().map(|&n| ir.exprs.int(n)).collect()),
         },
         AttrData::Array(items) => {

@@ -108,4 +108,3 @@ pub fn walked_axes(ir: &Ir, op: Op) -> Vec<String> {
         _ => Vec::new(),
     }
 }
-

@@ -21,8 +21,6 @@ pub const FILES: &[(&str, &str)] = &[
     ("prims.dialect", include_str!("../../dialects/prims.dialect")),
     ("aten_composite.dialect", include_str!("../../dialects/aten_composite.dialect")),
     ("aten.rules", include_str!("../../dialects/aten.rules")),
-    ("aten_composite.dialect", include_str!("../../dialects/aten_composite.dialect")),
-    ("aten.rules", include_str!("../../dialects/aten.rules")),
     ("loops.dialect", include_str!("../../dialects/loops.dialect")),
     ("kernels.dialect", include_str!("../../dialects/kernels.dialect")),
 ];
@@ -166,5 +164,9 @@ impl Library {
 /// The properties of an op that refer to symbols.
 fn symbol_uses(def: &OpDef) -> Vec<Box<str>> {
     let Signature::Named(sig) = &def.signature else { return Vec::new() };
-    sig.attrs.iter().filter(|a| a.kind == rinductor_defs::ast::AttrKind::SymbolRef).map(|a| (*a.name.text).into()).collect()
+    sig.attrs
+        .iter()
+        .filter(|a| a.kind == rinductor_defs::ast::AttrKind::SymbolRef)
+        .map(|a| (*a.name.text).into())
+        .collect()
 }

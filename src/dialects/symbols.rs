@@ -63,8 +63,8 @@ fn expr_within(ir: &mut Ir, value: Value, depth: usize) -> Option<Expr> {
             let v = ir.attr_of(op, "value").and_then(|a| ir.as_int(a))?;
             Some(ir.exprs.int(v))
         }
-        "arith.addi" | "arith.subi" | "arith.muli" | "arith.floordivsi" | "sym.mod" | "sym.sub" | "sym.add" | "sym.mul"
-        | "sym.floordiv" | "arith.maxsi" | "arith.minsi" => {
+        "arith.addi" | "arith.subi" | "arith.muli" | "arith.floordivsi" | "sym.mod" | "sym.sub" | "sym.add"
+        | "sym.mul" | "sym.floordiv" | "arith.maxsi" | "arith.minsi" => {
             let (a, b) = (operand(ir, 0)?, operand(ir, 1)?);
             Some(match ir.op_name(op) {
                 "arith.addi" | "sym.add" => ir.exprs.add(a, b),

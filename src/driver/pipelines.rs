@@ -7,8 +7,8 @@ pub static PIPELINES: &[NamedPipeline] = &[
     NamedPipeline {
         name: "cpu",
         summary: "from the aten graph to kernels for the CPU, with memory planned",
-        text: "aten-decompose,aten-canonicalize,cse,dce,lower-aten-to-loops,canonicalize,cse,\
-               loops-inline,loops-fuse,form-kernels,kernels-tile,plan-memory",
+        text: "aten-decompose,aten-canonicalize,cse,dce,lower-aten-to-loops,loops-inline,canonicalize,cse,dce,\
+               loops-fuse,form-kernels,cse,dce,kernels-tile,plan-memory",
     },
     NamedPipeline {
         name: "cpu-debug",
@@ -17,9 +17,9 @@ pub static PIPELINES: &[NamedPipeline] = &[
     },
     NamedPipeline {
         name: "gpu",
-        summary: "from the aten graph to kernels for the GPU",
-        text: "aten-decompose,aten-canonicalize,cse,dce,lower-aten-to-loops,canonicalize,cse,\
-               loops-inline,loops-fuse,form-kernels,kernels-tile{target=gpu},plan-memory",
+        summary: "from the aten graph to kernels whose tiles an emitter for the GPU chooses",
+        text: "aten-decompose,aten-canonicalize,cse,dce,lower-aten-to-loops,loops-inline,canonicalize,cse,dce,\
+               loops-fuse,form-kernels,cse,dce,plan-memory",
     },
 ];
 

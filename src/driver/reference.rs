@@ -83,11 +83,8 @@ impl Externs for RuntimeExterns {
                 },
             );
         }
-        let inputs = call
-            .tensors
-            .iter()
-            .map(|t| t.as_ref().map(to_tensor).transpose())
-            .collect::<Result<Vec<_>, _>>()?;
+        let inputs =
+            call.tensors.iter().map(|t| t.as_ref().map(to_tensor).transpose()).collect::<Result<Vec<_>, _>>()?;
         let results = op.run(&attrs, &inputs).map_err(|e| e.to_string())?;
         let mut arrays = Vec::new();
         for (k, r) in results.iter().enumerate() {
@@ -107,7 +104,12 @@ impl Externs for RuntimeExterns {
 ///
 /// # Errors
 /// As [`interp::run`], and tensors that cannot be read.
-pub fn run(ir: &Ir, func: Op, arguments: &[Argument], definitions: &dyn Definitions) -> Result<Vec<Argument>, Diagnostic> {
+pub fn run(
+    ir: &Ir,
+    func: Op,
+    arguments: &[Argument],
+    definitions: &dyn Definitions,
+) -> Result<Vec<Argument>, Diagnostic> {
     let odd = |e: String| Diagnostic::error_nowhere(e);
     let mut inputs = Vec::new();
     for a in arguments {

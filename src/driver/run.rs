@@ -9,6 +9,7 @@ use crate::pass::Level;
 use crate::pass::manager::{Config, Manager, Sink};
 use crate::pass::pipeline;
 use crate::runtime::compare::{compare_named, compare_tensors};
+use crate::runtime::exec::{self, Executable};
 use crate::runtime::{Tensor, npz, safetensor};
 use crate::support::diag::render::Style;
 use crate::support::{Diagnostic, Severity, SourceMap};
@@ -38,7 +39,12 @@ fn command() -> Command {
         .arg(value("rtol", "X", "Relative tolerance of --compare with tensors").default_value("1e-4").value_parser(clap::value_parser!(f64)))
         .arg(value("atol", "X", "Absolute tolerance of --compare with tensors").default_value("1e-5").value_parser(clap::value_parser!(f64)))
         .arg(flag("interpret", "Run the reference interpreter on what is read, at its own level"))
-        .arg(value("backend", "NAME", "What runs kernels").default_value("interpret").value_parser(["interpret"]))
+        .arg(value("backend", "NAME", "What runs kernels").default_value(BACKENDS[0]).value_parser(BACKENDS.to_vec()))
+        .arg(
+            value("threads", "N", "Threads that a kernel may use; 0 for as many as there are")
+                .default_value("0")
+                .value_parser(clap::value_parser!(usize)),
+        )
         .arg(
             Arg::new("passes")
                 .short('p')
@@ -145,7 +151,9 @@ fn run(
     lower(&mut ir, matches, interpret, &dialects, sources, style, io)?;
     let passes = start.elapsed();
     let start = Instant::now();
-    let mut program = Program::new(ir, &name)?;
+    let interpreted = interpret || text(matches, "backend") == Some("interpret");
+    let threads = matches.get_one::<usize>("threads").copied().unwrap_or(0);
+    let mut program = Program::new(ir, &name, interpreted, threads)?;
     let compiling = start.elapsed();
 
     let results = program.run(&arguments, &dialects)?;
@@ -243,20 +251,63 @@ impl Sink for Messages {
     fn text(&self, _: &str) {}
 }
 
+/// Machine code for the kernels of a module, and the plan of its host function.
+#[cfg(feature = "llvm")]
+fn compile(ir: &Ir, name: &str) -> Result<Executable, Problem> {
+    let code = crate::codegen::llvm::jit::CompiledKernels::compile(ir, &Default::default())?;
+    Ok(Executable::new(ir, name, std::sync::Arc::new(code))?)
+}
+
+#[cfg(not(feature = "llvm"))]
+fn compile(_: &Ir, _: &str) -> Result<Executable, Problem> {
+    Err(Problem::Sentence(
+        "this build has no LLVM: run with --backend=interpret, or build with the feature 'llvm'".into(),
+    ))
+}
+
+/// What can run kernels in this build; the first is the default.
+const BACKENDS: &[&str] = if cfg!(feature = "llvm") { &["llvm", "interpret"] } else { &["interpret"] };
+
 /// Something that runs.
 enum Program {
     Interpreted(Box<Ir>, Op),
+    Compiled(Box<Executable>),
 }
 
 impl Program {
-    fn new(ir: Ir, name: &str) -> Result<Program, Problem> {
+    fn new(ir: Ir, name: &str, interpreted: bool, threads: usize) -> Result<Program, Problem> {
         let func = ir.lookup_symbol(name).ok_or_else(|| format!("the passes removed the function '{name}'"))?;
-        Ok(Program::Interpreted(Box::new(ir), func))
+        if interpreted {
+            return Ok(Program::Interpreted(Box::new(ir), func));
+        }
+        if Level::of(&ir, ir.module()) != Some(Level::Kernel) {
+            return Err(Problem::Sentence(
+                "the passes leave ops above the kernel level, which only --interpret runs".into(),
+            ));
+        }
+        compile(&ir, name).map(|e| Program::Compiled(Box::new(e.with_threads(threads))))
     }
 
     fn run(&mut self, arguments: &[Argument], dialects: &session::Dialects) -> Result<Vec<Argument>, Problem> {
         match self {
             Program::Interpreted(ir, func) => Ok(reference::run(ir, *func, arguments, &dialects.library)?),
+            Program::Compiled(executable) => {
+                let arguments = arguments.iter().map(|a| match a {
+                    Argument::Tensor(t) => Ok(exec::Argument::Tensor(t.clone())),
+                    Argument::Int(n) => Ok(exec::Argument::Int(*n)),
+                    Argument::None => Err("an argument is None".to_string()),
+                });
+                let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
+                let results = executable.run(&arguments).map_err(|e| e.to_string())?;
+                Ok(results
+                    .into_iter()
+                    .map(|r| match r {
+                        exec::Returned::Tensor(t) => Argument::Tensor(t),
+                        exec::Returned::Int(n) => Argument::Int(n),
+                        exec::Returned::Nothing => Argument::None,
+                    })
+                    .collect())
+            }
         }
     }
 }

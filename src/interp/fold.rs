@@ -19,7 +19,8 @@ impl Fold {
     /// # Errors
     /// No such combiner.
     pub fn new(word: &str, dtype: DType) -> Result<Fold, Trap> {
-        let f64_like = |x: f64| if dtype.kind() == Kind::Complex { Scalar::from_f64(DType::C128, x) } else { Scalar::f64(x) };
+        let f64_like =
+            |x: f64| if dtype.kind() == Kind::Complex { Scalar::from_f64(DType::C128, x) } else { Scalar::f64(x) };
         let wide = matches!(dtype.kind(), Kind::Float | Kind::Complex);
         let state = match word {
             "add" | "or" | "xor" => vec![if wide { f64_like(0.0) } else { Scalar::zero(dtype) }],
@@ -27,8 +28,13 @@ impl Fold {
             "and" => vec![if dtype == DType::I1 { Scalar::bool(true) } else { Scalar::from_i64(dtype, -1) }],
             "maximum" => vec![Scalar::lowest(dtype).ok_or_else(|| Trap::new("complex numbers have no maximum"))?],
             "minimum" => vec![Scalar::highest(dtype).ok_or_else(|| Trap::new("complex numbers have no minimum"))?],
-            "argmax" => vec![Scalar::lowest(dtype).ok_or_else(|| Trap::new("complex numbers have no maximum"))?, Scalar::i64(0)],
-            "argmin" => vec![Scalar::highest(dtype).ok_or_else(|| Trap::new("complex numbers have no minimum"))?, Scalar::i64(0)],
+            "argmax" => {
+                vec![Scalar::lowest(dtype).ok_or_else(|| Trap::new("complex numbers have no maximum"))?, Scalar::i64(0)]
+            }
+            "argmin" => vec![
+                Scalar::highest(dtype).ok_or_else(|| Trap::new("complex numbers have no minimum"))?,
+                Scalar::i64(0),
+            ],
             "welford" => vec![Scalar::f64(0.0); 3],
             other => return Err(Trap::new(format!("there is no combiner '{other}'"))),
         };
@@ -59,8 +65,10 @@ impl Fold {
             "argmax" | "argmin" => {
                 let best = self.state[0];
                 let (a, b) = if self.word == "argmax" { (x, best) } else { (best, x) };
-                let better = greater(a, b) || last_of_equals && self.started && !x.is_nan() && !best.is_nan() && !greater(b, a);
-                let takes = !self.started || (x.is_nan() && (last_of_equals || !best.is_nan())) || (!best.is_nan() && better);
+                let better =
+                    greater(a, b) || last_of_equals && self.started && !x.is_nan() && !best.is_nan() && !greater(b, a);
+                let takes =
+                    !self.started || (x.is_nan() && (last_of_equals || !best.is_nan())) || (!best.is_nan() && better);
                 if takes {
                     self.state = vec![x, values[1]];
                 }
@@ -85,7 +93,8 @@ impl Fold {
                 };
                 let dtype = self.state[0].dtype();
                 let x = x.cast(dtype);
-                self.state[0] = rinductor_scalar::eval(op, dtype, &[self.state[0], x]).map_err(|e| Trap::new(e.to_string()))?;
+                self.state[0] =
+                    rinductor_scalar::eval(op, dtype, &[self.state[0], x]).map_err(|e| Trap::new(e.to_string()))?;
             }
         }
         self.started = true;

@@ -121,7 +121,8 @@ impl Interp<'_> {
         reverse: bool,
         f: &mut dyn FnMut(&mut Self, &mut Frame) -> Result<(), Trap>,
     ) -> Result<(), Trap> {
-        let counts: Vec<i64> = axes.iter().map(|&a| (frame.extents[a] + frame.axes[a].tile - 1) / frame.axes[a].tile).collect();
+        let counts: Vec<i64> =
+            axes.iter().map(|&a| (frame.extents[a] + frame.axes[a].tile - 1) / frame.axes[a].tile).collect();
         let mut result = Ok(());
         for_each_point(&counts, |step| {
             for ((&a, &s), &n) in axes.iter().zip(step).zip(&counts) {
@@ -163,9 +164,11 @@ impl Interp<'_> {
     }
 
     fn operand_tile(&self, frame: &Frame, v: Value) -> Result<Tile, Trap> {
-        frame.tiles.get(&v).cloned().ok_or_else(|| {
-            Trap::new(format!("%{} has no value here", self.ir.value_name(v).unwrap_or("a value")))
-        })
+        frame
+            .tiles
+            .get(&v)
+            .cloned()
+            .ok_or_else(|| Trap::new(format!("%{} has no value here", self.ir.value_name(v).unwrap_or("a value"))))
     }
 
     fn tiles(&self, frame: &Frame, values: &[Value]) -> Result<Vec<Tile>, Trap> {
@@ -209,20 +212,27 @@ impl Interp<'_> {
             "kernels.axis" => {
                 let axis = crate::dialects::kernels::axis_of(&self.ir, &frame.axes, result)
                     .ok_or_else(|| Trap::new("names an axis that the kernel does not have"))?;
-                let start = frame.start[axis].ok_or_else(|| Trap::new("asks for the position on an axis that is not walked here"))?;
+                let start = frame.start[axis]
+                    .ok_or_else(|| Trap::new("asks for the position on an axis that is not walked here"))?;
                 each(&mut |lane| Ok(Scalar::index(start + lane.get(axis).copied().unwrap_or(0))));
             }
             "kernels.load" => {
                 let access = Access::of(&self.ir, op, 1);
                 let index = self.tiles(frame, &access.index)?;
                 let guard = access.guard.map(|g| self.operand_tile(frame, g)).transpose()?;
-                let buffer = frame.buffers.get(&access.tensor()).cloned().ok_or_else(|| Trap::new("loads from what is no buffer"))?;
+                let buffer = frame
+                    .buffers
+                    .get(&access.tensor())
+                    .cloned()
+                    .ok_or_else(|| Trap::new("loads from what is no buffer"))?;
                 each(&mut |lane| {
                     if !self.active(frame, &shape, lane) || guard.as_ref().is_some_and(|g| !g.at(lane).is_true()) {
                         return Ok(Scalar::zero(dtype));
                     }
                     let at = self.address(&access, &index, lane)?;
-                    buffer.get(&at).ok_or_else(|| Trap::new(format!("reads at {at:?} a buffer of sizes {:?}", buffer.sizes)))
+                    buffer
+                        .get(&at)
+                        .ok_or_else(|| Trap::new(format!("reads at {at:?} a buffer of sizes {:?}", buffer.sizes)))
                 });
             }
             "kernels.index" => {
@@ -232,7 +242,9 @@ impl Interp<'_> {
             }
             "kernels.position" => {
                 let value = self.operand_tile(frame, self.ir.operand(op, 0))?;
-                let guard = (self.ir.num_operands(op) > 1).then(|| self.operand_tile(frame, self.ir.operand(op, 1))).transpose()?;
+                let guard = (self.ir.num_operands(op) > 1)
+                    .then(|| self.operand_tile(frame, self.ir.operand(op, 1)))
+                    .transpose()?;
                 let bound = *map_exprs(&self.ir, op, "bound").first().ok_or_else(|| Trap::new("has no bound"))?;
                 let (size, wrap) = (self.size(bound)?, self.ir.attr_of(op, "wrap").is_some());
                 each(&mut |lane| {
@@ -276,7 +288,8 @@ impl Interp<'_> {
         let value = self.operand_tile(frame, access.leading[0])?;
         let index = self.tiles(frame, &access.index)?;
         let guard = access.guard.map(|g| self.operand_tile(frame, g)).transpose()?;
-        let buffer = frame.buffers.get(&access.leading[1]).cloned().ok_or_else(|| Trap::new("stores to what is no buffer"))?;
+        let buffer =
+            frame.buffers.get(&access.leading[1]).cloned().ok_or_else(|| Trap::new("stores to what is no buffer"))?;
         let mode = if self.ir.is_op(op, "kernels.atomic") {
             self.ir.attr_of(op, "combiner").and_then(|a| self.ir.as_str(a)).unwrap_or("add").to_string()
         } else {
@@ -302,7 +315,9 @@ impl Interp<'_> {
     fn walked(&self, frame: &Frame, op: Op) -> Result<Vec<usize>, Trap> {
         walked_axes(&self.ir, op)
             .iter()
-            .map(|n| frame.axes.iter().position(|a| a.name == *n).ok_or_else(|| Trap::new(format!("there is no axis {n}"))))
+            .map(|n| {
+                frame.axes.iter().position(|a| a.name == *n).ok_or_else(|| Trap::new(format!("there is no axis {n}")))
+            })
             .collect()
     }
 
@@ -310,7 +325,9 @@ impl Interp<'_> {
         let body = self.ir.body(op).ok_or_else(|| Trap::new("has no body"))?;
         let over = self.walked(frame, op)?;
         let words: Vec<String> = match self.ir.attr_of(op, "combiners").map(|a| self.ir.attr(a).clone()) {
-            Some(crate::ir::AttrData::Array(items)) => items.iter().filter_map(|&a| self.ir.as_str(a).map(str::to_string)).collect(),
+            Some(crate::ir::AttrData::Array(items)) => {
+                items.iter().filter_map(|&a| self.ir.as_str(a).map(str::to_string)).collect()
+            }
             _ => Vec::new(),
         };
         let results: Vec<Value> = self.ir.results(op).collect();
@@ -319,7 +336,9 @@ impl Interp<'_> {
         let mut folds: Vec<Vec<Fold>> = Vec::new();
         let mut first = 0;
         for word in &words {
-            let element = self.ir.element_type(self.ir.value_type(*results.get(first).ok_or_else(|| Trap::new("has too few results"))?));
+            let element = self
+                .ir
+                .element_type(self.ir.value_type(*results.get(first).ok_or_else(|| Trap::new("has too few results"))?));
             let dtype = dtype_of(&self.ir, element).ok_or_else(|| Trap::new("a tile of no dtype"))?;
             let lanes: i64 = shapes[first].iter().product();
             folds.push((0..lanes).map(|_| Fold::new(word, dtype)).collect::<Result<_, _>>()?);
@@ -331,7 +350,8 @@ impl Interp<'_> {
             let mut first = 0;
             for (c, word) in words.iter().enumerate() {
                 let takes = Fold::takes(word);
-                let tiles = this.tiles(frame, yields.get(next..next + takes).ok_or_else(|| Trap::new("yields too few values"))?)?;
+                let tiles = this
+                    .tiles(frame, yields.get(next..next + takes).ok_or_else(|| Trap::new("yields too few values"))?)?;
                 next += takes;
                 let result_shape = &shapes[first];
                 first += Fold::gives(word);

@@ -180,7 +180,8 @@ impl Interp<'_> {
                 for (d, (&e, &n)) in sizes.iter().zip(&a.sizes).enumerate() {
                     self.bind_symbol(e, n);
                     if self.size(e)? != n {
-                        let text = format!("argument {k}: size {d} is {n}, where its type says {}", self.ir.exprs.display(e));
+                        let text =
+                            format!("argument {k}: size {d} is {n}, where its type says {}", self.ir.exprs.display(e));
                         return Err(Trap::at(&self.ir, func, &text));
                     }
                 }
@@ -200,7 +201,8 @@ impl Interp<'_> {
         let dtype = dtype_of(&self.ir, self.ir.element_type(ty));
         let rank = self.ir.shape(ty).map(<[i64]>::len);
         if dtype != Some(a.dtype) || rank != Some(a.sizes.len()) {
-            let text = format!("argument {k} is a tensor of {} and rank {}, which its type is not", a.dtype, a.sizes.len());
+            let text =
+                format!("argument {k} is a tensor of {} and rank {}, which its type is not", a.dtype, a.sizes.len());
             return Err(Trap::at(&self.ir, func, &text));
         }
         self.arrays.insert(arg, a.clone());
@@ -286,7 +288,9 @@ impl Interp<'_> {
             "aten.copy_" => self.copy_into(op),
             "loops.fusion" => self.fusion(op),
             "loops.size" | "kernels.size" => {
-                let e = *map_exprs(&self.ir, op, "map").first().ok_or_else(|| Trap::at(&self.ir, op, "has no expression"))?;
+                let e = *map_exprs(&self.ir, op, "map")
+                    .first()
+                    .ok_or_else(|| Trap::at(&self.ir, op, "has no expression"))?;
                 let n = self.size(e)?;
                 self.numbers.insert(self.ir.result(op, 0), n);
                 Ok(())
@@ -294,7 +298,9 @@ impl Interp<'_> {
             "loops.pointwise" | "loops.reduce" | "loops.scan" | "loops.sort" | "loops.scatter" => self.run_nest(op),
             "kernels.extern" => self.call(op),
             _ if name.starts_with("kernels.") => self.kernel_op(op, &name).map_err(|t| t.or_at(&self.ir, op)),
-            _ if name.starts_with("arith.") || name.starts_with("sym.") || name.starts_with("aten.sym_") => self.number(op, &name),
+            _ if name.starts_with("arith.") || name.starts_with("sym.") || name.starts_with("aten.sym_") => {
+                self.number(op, &name)
+            }
             _ => self.call(op),
         }
     }
@@ -393,13 +399,16 @@ impl Interp<'_> {
     fn call(&mut self, op: Op) -> Result<(), Trap> {
         let call = Call::of(&self.ir, op);
         let trap = |d: Diagnostic, ir: &Ir| Trap { message: d.message, loc: Some(ir.op(op).loc) };
-        let def = self.definitions.def(&call.name).ok_or_else(|| {
-            Trap { message: format!("'{}' is not declared in any dialect file", call.name), loc: Some(self.ir.op(op).loc) }
+        let def = self.definitions.def(&call.name).ok_or_else(|| Trap {
+            message: format!("'{}' is not declared in any dialect file", call.name),
+            loc: Some(self.ir.op(op).loc),
         })?;
         let instance = instance_of_call(&mut self.ir, &call, def).map_err(|d| trap(d, &self.ir))?;
         let results = if def.semantics.is_empty() || self.ir.is_op(op, "kernels.extern") {
             let extern_call = self.extern_call(&call, &instance.args, def)?;
-            self.externs.call(&extern_call).map_err(|e| Trap { message: format!("'{}': {e}", call.name), loc: Some(self.ir.op(op).loc) })?
+            self.externs
+                .call(&extern_call)
+                .map_err(|e| Trap { message: format!("'{}': {e}", call.name), loc: Some(self.ir.op(op).loc) })?
         } else {
             let semantics = rinductor_defs::instantiate(def, &instance, &mut self.ir.exprs, &self.setting)
                 .map_err(|e| Trap { message: format!("'{}': {e}", call.name), loc: Some(self.ir.op(op).loc) })?;
@@ -429,7 +438,8 @@ impl Interp<'_> {
         let rinductor_defs::Signature::Schema(sig) = &def.signature else {
             return Err(Trap::at(&self.ir, call.op, "is no schema op, and has no semantics"));
         };
-        let mut out = ExternCall { name: call.name.clone(), tensors: Vec::new(), args: Vec::new(), results: Vec::new() };
+        let mut out =
+            ExternCall { name: call.name.clone(), tensors: Vec::new(), args: Vec::new(), results: Vec::new() };
         for (param, arg) in sig.params.iter().zip(args) {
             let name = param.name.text.to_string();
             let number = |this: &Self, n: &Number| -> Result<ExternArg, Trap> {
@@ -462,13 +472,21 @@ impl Interp<'_> {
                 }
                 Arg::Numbers(list) => {
                     let list = list.iter().map(|n| number(self, n)).collect::<Result<Vec<_>, _>>()?;
-                    let bools: Vec<bool> = list.iter().filter_map(|a| if let ExternArg::Bool(b) = a { Some(*b) } else { None }).collect();
+                    let bools: Vec<bool> =
+                        list.iter().filter_map(|a| if let ExternArg::Bool(b) = a { Some(*b) } else { None }).collect();
                     let floats = list.iter().map(|a| match a {
                         ExternArg::Float(x) => *x,
                         ExternArg::Int(n) => *n as f64,
                         _ => 0.0,
                     });
-                    out.args.push((name, if bools.len() == list.len() { ExternArg::Bools(bools) } else { ExternArg::Floats(floats.collect()) }));
+                    out.args.push((
+                        name,
+                        if bools.len() == list.len() {
+                            ExternArg::Bools(bools)
+                        } else {
+                            ExternArg::Floats(floats.collect())
+                        },
+                    ));
                 }
                 Arg::Str(s) => out.args.push((name, ExternArg::Str(s.to_string()))),
                 Arg::Strs(_) => {}

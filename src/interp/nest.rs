@@ -53,7 +53,8 @@ impl Interp<'_> {
             }
             NestKind::Scatter => {
                 let base = self.tensor(self.ir.operand(op, 0))?;
-                let (at, guard) = program.put.clone().ok_or_else(|| Trap::at(&self.ir, op, "ends without loops.put"))?;
+                let (at, guard) =
+                    program.put.clone().ok_or_else(|| Trap::at(&self.ir, op, "ends without loops.put"))?;
                 self.scatter(&program, &tensors, &space, &base, &at, guard, &word).map(|a| vec![a])
             }
         };

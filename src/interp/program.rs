@@ -63,7 +63,8 @@ impl Program {
         for op in ir.block_op_list(block) {
             // Constants may stand outside the body.
             for v in ir.operand_list(op) {
-                if let Some(def) = ir.def_op(v).filter(|&d| !numbers.contains_key(&v) && ir.is_op(d, "arith.constant")) {
+                if let Some(def) = ir.def_op(v).filter(|&d| !numbers.contains_key(&v) && ir.is_op(d, "arith.constant"))
+                {
                     p.instrs.push(scalar_instr(ir, def, Vec::new())?);
                     numbers.insert(v, p.instrs.len() - 1);
                 }

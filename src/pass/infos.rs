@@ -2,7 +2,6 @@
 
 pub use crate::dialects::infos::{NoInfos, OpInfos, OpTraits};
 
-
 /// Facts for the tests of passes: ops of `pure.` are pure, those of `comm.` also commute, those of `end.` end a block.
 #[cfg(test)]
 pub(crate) struct TestInfos;

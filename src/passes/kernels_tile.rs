@@ -141,11 +141,13 @@ impl Widen<'_> {
             // Addresses and guards are broadcast by meaning.
             "kernels.load" | "kernels.index" | "kernels.position" | "kernels.axis" | "kernels.reduce" => Vec::new(),
             "kernels.store" | "kernels.atomic" => {
-                if ir.operands(op).skip(2).any(|v| self.varying.contains(&v)) { vec![0] } else { Vec::new() }
+                if ir.operands(op).skip(2).any(|v| self.varying.contains(&v)) {
+                    vec![0]
+                } else {
+                    Vec::new()
+                }
             }
-            "kernels.for" => {
-                (0..ir.num_operands(op)).filter(|&k| self.varying.contains(&ir.result(op, k))).collect()
-            }
+            "kernels.for" => (0..ir.num_operands(op)).filter(|&k| self.varying.contains(&ir.result(op, k))).collect(),
             "kernels.yield" => self.yields(ir, op),
             _ if ir.results(op).any(|r| self.varying.contains(&r)) => (0..ir.num_operands(op)).collect(),
             _ => Vec::new(),

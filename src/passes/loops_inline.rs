@@ -202,7 +202,14 @@ pub fn inline_load(ir: &mut Ir, producer: &Nest, load: Op) {
     let mut dims = Dims::of_block(ir, consumer_body);
     let at_exprs = access.in_dims(ir, &mut dims);
     let sizes = ir.parent_op(load).and_then(|op| Nest::of(ir, op)).map(|n| n.sizes()).unwrap_or_default();
-    let mut copy = Copy { at: InsertPoint::Before(load), guard: access.guard, dims, sizes, map: ValueMap::default(), place: FxHashMap::default() };
+    let mut copy = Copy {
+        at: InsertPoint::Before(load),
+        guard: access.guard,
+        dims,
+        sizes,
+        map: ValueMap::default(),
+        place: FxHashMap::default(),
+    };
     for (k, &arg) in ir.block_args(producer.body).to_vec().iter().enumerate() {
         copy.place.insert(arg, at_exprs[k]);
     }

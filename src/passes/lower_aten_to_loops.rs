@@ -37,7 +37,11 @@ pub static PASS: Pass = Pass {
     on: Some("func.func"),
     needs: &[Level::Graph, Level::Loop],
     leaves: &[Level::Loop],
-    statistics: &[("lowered", "ops that became nests"), ("nests", "nests made"), ("extern", "ops that stay as extern ops")],
+    statistics: &[
+        ("lowered", "ops that became nests"),
+        ("nests", "nests made"),
+        ("extern", "ops that stay as extern ops"),
+    ],
     run,
 };
 

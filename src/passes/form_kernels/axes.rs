@@ -53,10 +53,8 @@ pub fn choose(
     // `into[a]` is the axis that `a` was merged into; `extent` grows with it.
     let mut extent = group.axes.clone();
     let mut alive: Vec<bool> = extent.iter().map(|&e| ir.exprs.as_int(e) != Some(1)).collect();
-    let covered: Vec<Vec<bool>> = infos
-        .iter()
-        .map(|i| (0..n).map(|a| group.maps[&i.nest.op].contains(&Some(a))).collect())
-        .collect();
+    let covered: Vec<Vec<bool>> =
+        infos.iter().map(|i| (0..n).map(|a| group.maps[&i.nest.op].contains(&Some(a))).collect()).collect();
     // The parts of a live axis, outermost first.
     let mut parts: Vec<Vec<usize>> = (0..n).map(|a| vec![a]).collect();
     let mut changed = true;
@@ -83,11 +81,8 @@ pub fn choose(
     // Parallel axes first, each kind with the largest steps of the stores (or of all accesses) outermost.
     live.sort_by_key(|&a| (group.reduced[a], std::cmp::Reverse(weight(ir, &steps, a)), a));
     let names = axis_names(&live.iter().map(|&a| group.reduced[a]).collect::<Vec<_>>());
-    let mut axes: Vec<Axis> = live
-        .iter()
-        .zip(names)
-        .map(|(&a, name)| Axis { name, extent: extent[a], reduced: group.reduced[a] })
-        .collect();
+    let mut axes: Vec<Axis> =
+        live.iter().zip(names).map(|(&a, name)| Axis { name, extent: extent[a], reduced: group.reduced[a] }).collect();
     if group.has_reduction && !axes.iter().any(|a| a.reduced) {
         // All that is reduced has size 1: one step, in which the combination still happens.
         axes.push(Axis { name: "r".into(), extent: ir.exprs.int(1), reduced: true });
@@ -166,7 +161,8 @@ fn collect(
             steps.push(Steps { linear: None, occurs: occurs(ir, &index, n), store: false });
         } else if let Some(&host) = buffers.get(&access.tensor()) {
             let ty = ir.value_type(host);
-            let index: Vec<Expr> = index.into_iter().map(|e| crate::passes::util::simplify_in(ir, e, &group.axes)).collect();
+            let index: Vec<Expr> =
+                index.into_iter().map(|e| crate::passes::util::simplify_in(ir, e, &group.axes)).collect();
             steps.push(access_steps(ir, ty, &index, n, access.guard.is_some()));
         }
     }

@@ -65,7 +65,12 @@ pub fn build(
 }
 
 /// Buffers of what is not made by a member, and of outputs (for their stores).
-fn outside_buffers(ir: &Ir, group: &Group, buffers: &FxHashMap<Value, Value>, outputs: &[(Op, Value)]) -> FxHashMap<Value, Value> {
+fn outside_buffers(
+    ir: &Ir,
+    group: &Group,
+    buffers: &FxHashMap<Value, Value>,
+    outputs: &[(Op, Value)],
+) -> FxHashMap<Value, Value> {
     let made = |v: Value| ir.def_op(v).is_some_and(|op| group.members.contains(&op));
     buffers.iter().filter(|(v, _)| !made(**v) || outputs.iter().any(|o| o.1 == **v)).map(|(a, b)| (*a, *b)).collect()
 }
@@ -98,7 +103,8 @@ impl Fused<'_> {
             }
             self.depth.insert(op, depth);
             let kept = &map[..info.kept()];
-            let varies = kept.iter().flatten().any(|&a| self.group.reduced[a] && ir.exprs.as_int(self.group.axes[a]) != Some(1));
+            let varies =
+                kept.iter().flatten().any(|&a| self.group.reduced[a] && ir.exprs.as_int(self.group.axes[a]) != Some(1));
             self.full.insert(op, varies && !reduce);
         }
     }

@@ -1,13 +1,13 @@
 //! The host function: what each op of the loop level becomes between kernels.
 
-use crate::dialects::loops::{Nest, NestKind, sizes_of, strides_of};
-use crate::ir::{Attr, AttrData, Dict, InsertPoint, Ir, Op, OpSpec, Type, TypeData, Value};
-use crate::sched::group::{Group, Grouping, Limits};
-use crate::pass::OpInfos;
-use crate::support::Diagnostic;
-use rinductor_defs::{OpDef, Signature};
 use super::kernel::is_tensor;
 use super::{fused, layout, serial};
+use crate::dialects::loops::{Nest, NestKind, sizes_of, strides_of};
+use crate::ir::{Attr, AttrData, Dict, InsertPoint, Ir, Op, OpSpec, Type, TypeData, Value};
+use crate::pass::OpInfos;
+use crate::sched::group::{Group, Grouping, Limits};
+use crate::support::Diagnostic;
+use rinductor_defs::{OpDef, Signature};
 use rinductor_support::FxHashMap;
 
 /// What the pass did.
@@ -29,7 +29,13 @@ pub fn form_function(ir: &mut Ir, func: Op, infos: &dyn OpInfos) -> Result<Outco
     let Some(body) = ir.body(func) else {
         return Err(Diagnostic::error(ir.place(ir.op(func).loc), "'form-kernels' needs a function of one block"));
     };
-    let mut former = Former { func, buffers: FxHashMap::default(), outcome: Outcome::default(), names: FxHashMap::default(), fresh: Vec::new() };
+    let mut former = Former {
+        func,
+        buffers: FxHashMap::default(),
+        outcome: Outcome::default(),
+        names: FxHashMap::default(),
+        fresh: Vec::new(),
+    };
     for arg in ir.block_args(body).to_vec() {
         let ty = ir.value_type(arg);
         if is_tensor(ir, ty) {
@@ -177,7 +183,8 @@ impl Former {
                     outputs.push(self.alloc(ir, result, op)?);
                 }
                 let name = self.kernel_name(ir, &[op]);
-                let operands = serial::scan(ir, &nest, &outputs, &self.buffers, &name, self.func, InsertPoint::Before(op))?;
+                let operands =
+                    serial::scan(ir, &nest, &outputs, &self.buffers, &name, self.func, InsertPoint::Before(op))?;
                 self.launch(ir, &name, &operands, op);
                 Ok(())
             }
@@ -344,7 +351,9 @@ impl Former {
         let same = a == b && ir.element_type(ir.value_type(from)) == ir.element_type(ir.value_type(to));
         if !same {
             let text = "'aten.copy_' that converts or broadcasts has no kernel".to_string();
-            return Err(Diagnostic::error(ir.place(ir.op(op).loc), text).help("convert and expand its source before it"));
+            return Err(
+                Diagnostic::error(ir.place(ir.op(op).loc), text).help("convert and expand its source before it")
+            );
         }
         let loc = ir.op(op).loc;
         ir.create_op("kernels.copy", &[from, to], &[], &[], loc, InsertPoint::Before(op));
@@ -367,7 +376,9 @@ impl Former {
     fn finish(&mut self, ir: &mut Ir, body: crate::ir::Block, ops: &[Op]) {
         for &op in ops.iter().rev() {
             let name = ir.op_name(op);
-            let old = name.starts_with("loops.") || ((name.starts_with("aten.") || name.starts_with("prims.") || name.starts_with("higher_order.")) && name != "aten.none");
+            let old = name.starts_with("loops.")
+                || ((name.starts_with("aten.") || name.starts_with("prims.") || name.starts_with("higher_order."))
+                    && name != "aten.none");
             if old && ir.results(op).all(|r| ir.is_unused(r)) {
                 ir.erase(op);
             }

@@ -99,8 +99,15 @@ impl Kernel {
 
     /// The names of the reduced axes, as an attribute.
     pub fn reduced_names(&self, ir: &mut Ir) -> Attr {
-        let names: Vec<Attr> =
-            self.axes.iter().filter(|a| a.reduced).map(|a| a.name.clone()).collect::<Vec<_>>().iter().map(|n| ir.string_attr(n)).collect();
+        let names: Vec<Attr> = self
+            .axes
+            .iter()
+            .filter(|a| a.reduced)
+            .map(|a| a.name.clone())
+            .collect::<Vec<_>>()
+            .iter()
+            .map(|n| ir.string_attr(n))
+            .collect();
         ir.array_attr(&names)
     }
 
@@ -118,13 +125,21 @@ impl Kernel {
 
     /// How an access of `host` at `index` (over the axes, and over indices from data beyond them) is written: under the buffer's own type with
     /// the expressions as they are, or, where the place is linear in the axes, under a type that has just the axes it varies with.
-    pub fn address(&mut self, ir: &mut Ir, host: Value, index: &[Expr], retype: bool, name: Option<&str>) -> (Value, Vec<Expr>) {
+    pub fn address(
+        &mut self,
+        ir: &mut Ir,
+        host: Value,
+        index: &[Expr],
+        retype: bool,
+        name: Option<&str>,
+    ) -> (Value, Vec<Expr>) {
         let ty = ir.value_type(host);
         let simple = if retype { linear(ir, ty, index, self.axes.len()) } else { None };
         match simple {
             Some((strides, offset)) => {
                 let element = ir.element_type(ty);
-                let used: Vec<usize> = (0..self.axes.len()).filter(|&a| ir.exprs.as_int(strides[a]) != Some(0)).collect();
+                let used: Vec<usize> =
+                    (0..self.axes.len()).filter(|&a| ir.exprs.as_int(strides[a]) != Some(0)).collect();
                 let sizes: Vec<Expr> = used.iter().map(|&a| self.axes[a].extent).collect();
                 let strides: Vec<Expr> = used.iter().map(|&a| strides[a]).collect();
                 let exprs = used.iter().map(|&a| ir.exprs.dim(a as u32)).collect();
@@ -168,8 +183,7 @@ impl Kernel {
                 let Some(&host) = buffers.get(&access.tensor()) else { return };
                 let (mut dims, exprs) = self.exprs_of(ir, &access, scope, place);
                 let name = ir.value_name(access.tensor()).map(str::to_string);
-                let (buffer, exprs) =
-                    self.address(ir, host, &exprs, retype && access.guard.is_none(), name.as_deref());
+                let (buffer, exprs) = self.address(ir, host, &exprs, retype && access.guard.is_none(), name.as_deref());
                 let ty = ir.value_type(ir.result(op, 0));
                 let ty = self.tile(ir, ty);
                 let guard = access.guard.map(|g| scope.map.get(&g).copied().unwrap_or(g));
@@ -194,8 +208,7 @@ impl Kernel {
             }
             name => {
                 let name = if name == "loops.position" { "kernels.position".to_string() } else { name.to_string() };
-                let operands: Vec<Value> =
-                    ir.operands(op).map(|v| scope.map.get(&v).copied().unwrap_or(v)).collect();
+                let operands: Vec<Value> = ir.operands(op).map(|v| scope.map.get(&v).copied().unwrap_or(v)).collect();
                 let types: Vec<Type> = ir.results(op).map(|v| ir.value_type(v)).collect();
                 let types: Vec<Type> = types.into_iter().map(|t| self.tile(ir, t)).collect();
                 let (props, attrs) = (ir.op(op).props, ir.op(op).attrs);
@@ -268,7 +281,17 @@ impl Kernel {
 
     /// Stores a value at `index` (over the axes).
     #[allow(clippy::too_many_arguments)] // the parts of one op
-    pub fn store(&mut self, ir: &mut Ir, scope: &Scope, value: Value, host: Value, index: &[Expr], retype: bool, name: Option<&str>, loc: Loc) {
+    pub fn store(
+        &mut self,
+        ir: &mut Ir,
+        scope: &Scope,
+        value: Value,
+        host: Value,
+        index: &[Expr],
+        retype: bool,
+        name: Option<&str>,
+        loc: Loc,
+    ) {
         let (buffer, exprs) = self.address(ir, host, index, retype, name);
         let dims = self.dims(ir, scope);
         let (map, operands) = index_map(ir, &dims, &exprs);

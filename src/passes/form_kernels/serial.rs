@@ -14,11 +14,8 @@ fn kernel_over(ir: &mut Ir, nest: &Nest, reduced: &[bool], func: Op, loc: Loc) -
     let mut order: Vec<usize> = (0..nest.space.len()).collect();
     order.sort_by_key(|&d| (reduced[d], d));
     let names = axis_names(&order.iter().map(|&d| reduced[d]).collect::<Vec<_>>());
-    let mut axes: Vec<Axis> = order
-        .iter()
-        .zip(names)
-        .map(|(&d, name)| Axis { name, extent: nest.space[d], reduced: reduced[d] })
-        .collect();
+    let mut axes: Vec<Axis> =
+        order.iter().zip(names).map(|(&d, name)| Axis { name, extent: nest.space[d], reduced: reduced[d] }).collect();
     if axes.iter().all(|a| a.reduced) {
         axes.insert(0, Axis { name: "x".into(), extent: ir.exprs.int(1), reduced: false });
     }
@@ -36,7 +33,14 @@ fn places(ir: &Ir, nest: &Nest, place: &[Expr]) -> FxHashMap<Value, Expr> {
     Dims::of_block(ir, nest.body).values.iter().copied().zip(place.iter().copied()).collect()
 }
 
-fn body(ir: &mut Ir, nest: &Nest, kernel: &mut Kernel, scope: &mut Scope, place: &[Expr], buffers: &FxHashMap<Value, Value>) {
+fn body(
+    ir: &mut Ir,
+    nest: &Nest,
+    kernel: &mut Kernel,
+    scope: &mut Scope,
+    place: &[Expr],
+    buffers: &FxHashMap<Value, Value>,
+) {
     let place = places(ir, nest, place);
     let terminator = nest.terminator(ir);
     for op in ir.block_op_list(nest.body) {
@@ -47,7 +51,14 @@ fn body(ir: &mut Ir, nest: &Nest, kernel: &mut Kernel, scope: &mut Scope, place:
 }
 
 /// `kernels.for` over the reduced axes, empty; its op and block.
-fn walk_op(ir: &mut Ir, kernel: &Kernel, top: &Scope, carried: &[Value], extra: &[(&str, Attr)], loc: Loc) -> (Op, crate::ir::Block) {
+fn walk_op(
+    ir: &mut Ir,
+    kernel: &Kernel,
+    top: &Scope,
+    carried: &[Value],
+    extra: &[(&str, Attr)],
+    loc: Loc,
+) -> (Op, crate::ir::Block) {
     let types: Vec<Type> = carried.iter().map(|&v| ir.value_type(v)).collect();
     let name = ir.name("kernels.for");
     let spec = OpSpec::named(name).operands(carried).results(&types).regions(1).loc(loc);
@@ -153,8 +164,20 @@ fn combine(ir: &mut Ir, combiner: &str, old: &[Value], new: &[Value], loc: Loc, 
         ("mul", false) => "arith.muli",
         ("maximum", true) => "arith.maximumf",
         ("minimum", true) => "arith.minimumf",
-        ("maximum", false) => if unsigned { "arith.maxui" } else { "arith.maxsi" },
-        ("minimum", false) => if unsigned { "arith.minui" } else { "arith.minsi" },
+        ("maximum", false) => {
+            if unsigned {
+                "arith.maxui"
+            } else {
+                "arith.maxsi"
+            }
+        }
+        ("minimum", false) => {
+            if unsigned {
+                "arith.minui"
+            } else {
+                "arith.minsi"
+            }
+        }
         ("and", false) => "arith.andi",
         ("or", false) => "arith.ori",
         ("xor", false) => "arith.xori",

@@ -4,11 +4,11 @@ mod custom;
 mod finish;
 
 use super::structure::{Frame, Kind};
-use finish::spread;
 use super::{Parser, after_trivia};
 use crate::ir::format::{Custom, Format, Item, Many, Spelled};
 use crate::ir::{Attr, AttrData, Block, Dict, OpSpec, Region, Type};
 use crate::text::grammar::{IrGrammar, Rule};
+use finish::spread;
 use pest::Parser as _;
 use pest::iterators::Pair;
 use rinductor_support::Name;

@@ -3,12 +3,12 @@
 mod sayable;
 
 use super::{Printer, RegionHow, Task, attrs};
-use sayable::{Uses, present};
 use crate::ir::format::{Custom, Format, Item, Many, Prop, Spelled, Values};
 use crate::ir::registry::OpInfo;
 use crate::ir::{Attr, AttrData, Op, Region, Type, TypeData, Value};
 use rinductor_index::Spelling;
 use rinductor_support::Name;
+use sayable::{Uses, present};
 use std::fmt::Write;
 
 /// An op in pretty form, as far as it was written.

@@ -150,7 +150,12 @@ impl<'a> Parser<'a> {
     }
 
     /// The type that follows from types that are known.
-    pub(super) fn derived(&mut self, op: &PrettyOp<'a>, from: &'a TypeFrom, operands: &[Option<Vec<Type>>]) -> Option<Type> {
+    pub(super) fn derived(
+        &mut self,
+        op: &PrettyOp<'a>,
+        from: &'a TypeFrom,
+        operands: &[Option<Vec<Type>>],
+    ) -> Option<Type> {
         let of = |name: &str| -> Option<Type> {
             let format = op.format;
             if let Some(i) = format.operands.iter().position(|v| &*v.name == name) {
