@@ -20,12 +20,21 @@ pub fn format_of(def: &OpDef) -> Result<Option<Format>, String> {
         regions: sig.regions.iter().map(|r| RegionSpec { name: (*r.name.text).into(), optional: false }).collect(),
         successors: sig.successors.iter().map(|(n, m)| ((*n.text).into(), many(*m))).collect(),
         segments: varying > 1,
+        counted: None,
         items: Vec::new(),
     };
     let mut builder = Builder { sig, format: &mut format };
     let items = builder.items(&assembly.items)?;
     // Types that the form prints are read from it; the others follow from the constraints.
     format.items = items;
+    // Where index expressions say how many operands they use, nothing else need say it.
+    let subscript = format.items.iter().find_map(|i| match i {
+        Item::Subscript { operands, map } if *operands < sig.operands.len() => Some((*operands, *map)),
+        _ => None,
+    });
+    if varying == 2 && subscript.is_some() {
+        (format.counted, format.segments) = (subscript, false);
+    }
     let printed = Printed::of(&format.items);
     for (k, o) in sig.operands.iter().enumerate() {
         if printed.operands.contains(&k) || printed.all_operands {

@@ -103,6 +103,9 @@ pub struct Format {
     pub successors: Vec<(Box<str>, Many)>,
     /// Whether more than one operand name has a number that varies, so that `operandSegmentSizes` says them.
     pub segments: bool,
+    /// Operands (a number) of which there are as many as an index map (a property's number) has dimensions: with it, the other numbers follow
+    /// without `operandSegmentSizes`.
+    pub counted: Option<(usize, usize)>,
     /// The form.
     pub items: Vec<Item>,
 }

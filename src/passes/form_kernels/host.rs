@@ -302,6 +302,7 @@ impl Former {
 
     fn external(&mut self, ir: &mut Ir, op: Op, name: &str, def: Option<&OpDef>) -> Result<(), Diagnostic> {
         if name == "aten.none" {
+            ir.rename_op(op, "kernels.none");
             return Ok(());
         }
         let (given, props) = explicit_operands(ir, op, def);
@@ -315,7 +316,7 @@ impl Former {
             if matches!(ir.ty(ty), TypeData::None) {
                 // A gradient that nobody asked for: the extern op computes none.
                 let loc = ir.op(op).loc;
-                let none = ir.create_value("aten.none", &[], ty, &[], loc, InsertPoint::Before(op));
+                let none = ir.create_value("kernels.none", &[], ty, &[], loc, InsertPoint::Before(op));
                 self.buffers.insert(result, none);
                 operands.push(none);
                 outs += 1;
@@ -377,8 +378,7 @@ impl Former {
         for &op in ops.iter().rev() {
             let name = ir.op_name(op);
             let old = name.starts_with("loops.")
-                || ((name.starts_with("aten.") || name.starts_with("prims.") || name.starts_with("higher_order."))
-                    && name != "aten.none");
+                || (name.starts_with("aten.") || name.starts_with("prims.") || name.starts_with("higher_order."));
             if old && ir.results(op).all(|r| ir.is_unused(r)) {
                 ir.erase(op);
             }
@@ -399,7 +399,7 @@ impl Former {
     }
 }
 
-/// The operands of an extern op with `aten.none` for each optional tensor that was not passed, so that an operand's place says which argument it
+/// The operands of an extern op with `kernels.none` for each optional tensor that was not passed, so that an operand's place says which argument it
 /// is; and the properties with the counts that then hold.
 fn explicit_operands(ir: &mut Ir, op: Op, def: Option<&OpDef>) -> (Vec<Value>, Dict) {
     let (given, props) = (ir.operand_list(op).to_vec(), ir.op(op).props);
@@ -417,7 +417,7 @@ fn explicit_operands(ir: &mut Ir, op: Op, def: Option<&OpDef>) -> (Vec<Value>, D
         let missing = n == 0 && param.ty.is_tensor() && !param.ty.list && ir.attr_of(op, &param.name.text).is_none();
         if missing {
             let ty = ir.none_type();
-            operands.push(ir.create_value("aten.none", &[], ty, &[], loc, InsertPoint::Before(op)));
+            operands.push(ir.create_value("kernels.none", &[], ty, &[], loc, InsertPoint::Before(op)));
         } else {
             operands.extend(next.by_ref().take(n.max(0) as usize));
         }

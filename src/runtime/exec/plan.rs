@@ -295,7 +295,7 @@ impl Planner<'_> {
                 let e = e.ok_or_else(|| self.error(op, "no expression"))?;
                 self.numbers.insert(ir.result(op, 0), e);
             }
-            "aten.none" => self.nothing.push(ir.result(op, 0)),
+            "kernels.none" => self.nothing.push(ir.result(op, 0)),
             "arith.constant" => {
                 let n = ir.attr_of(op, "value").and_then(|a| ir.as_int(a));
                 let n = n.ok_or_else(|| self.error(op, "only integers are computed by the host"))?;

@@ -47,7 +47,7 @@ const TEXT: &str = r#"
   %again = "kernels.alloc"() : () -> memref<?x4xf32, #aten.layout<sizes = [s0, 4]>>
   "kernels.launch"(%a, %again, %n) <{callee = @double}> : (memref<?x4xf32, #aten.layout<sizes = [s0, 4]>>, memref<?x4xf32, #aten.layout<sizes = [s0, 4]>>, index) -> ()
   "kernels.copy"(%again, %a) : (memref<?x4xf32, #aten.layout<sizes = [s0, 4]>>, memref<?x4xf32, #aten.layout<sizes = [s0, 4]>>) -> ()
-  %none = "aten.none"() : () -> none
+  %none = "kernels.none"() : () -> none
   "func.return"(%o, %s, %none) : (memref<?x3xf32, #aten.layout<sizes = [s0, 3]>>, index, none) -> ()
 }) : () -> ()
 "#;

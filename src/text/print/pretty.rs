@@ -36,8 +36,9 @@ impl<'a> Printer<'a> {
         if self.naming.forward.contains(&op) {
             return None;
         }
-        let operands = self.groups(op, &format.operands, ir.operands(op).collect(), format.segments)?;
-        let results = self.groups(op, &format.results, ir.results(op).collect(), false)?;
+        let counted = format.counted.map(|(group, map)| (group, dims_of(self, op, &format.props[map].name)));
+        let operands = self.groups(op, &format.operands, ir.operands(op).collect(), format.segments, counted)?;
+        let results = self.groups(op, &format.results, ir.results(op).collect(), false, None)?;
         let state = PrettyPrint {
             op,
             format,
@@ -76,7 +77,14 @@ impl<'a> Printer<'a> {
     }
 
     /// Values by the names of the signature.
-    fn groups(&self, op: Op, names: &[Values], values: Vec<Value>, segments: bool) -> Option<Vec<Vec<Value>>> {
+    fn groups(
+        &self,
+        op: Op,
+        names: &[Values],
+        values: Vec<Value>,
+        segments: bool,
+        counted: Option<(usize, usize)>,
+    ) -> Option<Vec<Vec<Value>>> {
         let mut rest = values.into_iter();
         let mut lists = Vec::new();
         if segments {
@@ -100,11 +108,14 @@ impl<'a> Printer<'a> {
         } else {
             let fixed = names.iter().filter(|v| v.many == Many::One).count();
             let mut extra = rest.len().checked_sub(fixed)?;
-            for v in names {
+            for (i, v) in names.iter().enumerate() {
                 let n = match v.many {
                     Many::One => 1,
                     Many::Optional => extra.min(1),
-                    Many::Any => extra,
+                    Many::Any => match counted {
+                        Some((group, n)) if group == i => n.min(extra),
+                        _ => extra,
+                    },
                 };
                 if v.many != Many::One {
                     extra -= n;
@@ -559,6 +570,14 @@ fn function_type(ir: &crate::ir::Ir, op: Op) -> Option<(&[Type], &[Type])> {
 }
 
 /// How many entries a property has: arguments, in the forms that name arguments by it.
+/// How many dimensions an index map has.
+fn dims_of(p: &Printer<'_>, op: Op, prop: &str) -> usize {
+    match p.ir.attr_of(op, prop).map(|a| p.ir.attr(a)) {
+        Some(AttrData::IndexMap { dims, .. }) => *dims as usize,
+        _ => 0,
+    }
+}
+
 fn count_of(p: &Printer<'_>, op: Op, prop: &str) -> usize {
     match p.ir.attr_of(op, prop).map(|a| p.ir.attr(a)) {
         Some(AttrData::IndexMap { exprs, .. }) => exprs.len(),
