@@ -202,7 +202,7 @@ impl Combiner {
             if n <= lanes {
                 return kept;
             }
-            if n % 2 == 0 && (n / 2) % lanes == 0 {
+            if n.is_multiple_of(2) && (n / 2).is_multiple_of(lanes) {
                 let low: Vec<V> = kept.iter().map(|&k| b.slice(k, 0, n / 2)).collect();
                 let high: Vec<V> = kept.iter().map(|&k| b.slice(k, n / 2, n / 2)).collect();
                 kept = self.combine(b, dtype, &low, &high);

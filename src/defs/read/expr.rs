@@ -17,26 +17,22 @@ impl Reader {
     pub(super) fn expr(&mut self, pair: Pair<'_>) -> Expr {
         // Most rules of the chain hold one part only: go down to where something stands.
         let mut pair = pair;
-        loop {
-            match pair.as_rule() {
-                Rule::expr
-                | Rule::or_expr
-                | Rule::and_expr
-                | Rule::not_expr
-                | Rule::compare
-                | Rule::range
-                | Rule::sum
-                | Rule::product
-                | Rule::unary
-                | Rule::power
-                | Rule::postfix
-                | Rule::primary => {
-                    let mut inner = pair.clone().into_inner();
-                    match (inner.next(), inner.next()) {
-                        (Some(only), None) => pair = only,
-                        _ => break,
-                    }
-                }
+        while let Rule::expr
+        | Rule::or_expr
+        | Rule::and_expr
+        | Rule::not_expr
+        | Rule::compare
+        | Rule::range
+        | Rule::sum
+        | Rule::product
+        | Rule::unary
+        | Rule::power
+        | Rule::postfix
+        | Rule::primary = pair.as_rule()
+        {
+            let mut inner = pair.clone().into_inner();
+            match (inner.next(), inner.next()) {
+                (Some(only), None) => pair = only,
                 _ => break,
             }
         }

@@ -181,13 +181,13 @@ impl Kernel {
             "loops.load" => {
                 let access = Access::of(ir, op, 1);
                 let Some(&host) = buffers.get(&access.tensor()) else { return };
-                let (mut dims, exprs) = self.exprs_of(ir, &access, scope, place);
+                let (dims, exprs) = self.exprs_of(ir, &access, scope, place);
                 let name = ir.value_name(access.tensor()).map(str::to_string);
                 let (buffer, exprs) = self.address(ir, host, &exprs, retype && access.guard.is_none(), name.as_deref());
                 let ty = ir.value_type(ir.result(op, 0));
                 let ty = self.tile(ir, ty);
                 let guard = access.guard.map(|g| scope.map.get(&g).copied().unwrap_or(g));
-                let v = create_load(ir, "kernels.load", buffer, &mut dims, &exprs, guard, ty, loc, at);
+                let v = create_load(ir, "kernels.load", buffer, &dims, &exprs, guard, ty, loc, at);
                 self.bind(ir, op, v, scope);
             }
             "loops.index" => {

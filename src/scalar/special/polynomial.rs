@@ -7,7 +7,7 @@ fn recur(n: f64, p0: f64, p1: f64, next: impl Fn(f64, f64, f64) -> f64) -> f64 {
         return f64::NAN;
     }
     // A degree beyond 64 bits becomes a negative one where torch makes an integer of it.
-    if n < 0.0 || n >= 9.2e18 {
+    if !(0.0..9.2e18).contains(&n) {
         return 0.0;
     }
     let n = n as u64;

@@ -150,9 +150,9 @@ impl<'a> Parser<'a> {
             TypeData::Float(kind) if kind.bits() > 64 => {
                 let kind = *kind;
                 if text.contains('.') || text.starts_with("0x") {
-                    let text = if text.starts_with("0x") {
+                    let text = if let Some(hex) = text.strip_prefix("0x") {
                         let digits = kind.bits() as usize / 4;
-                        let body = text[2..].trim_start_matches('0').to_ascii_uppercase();
+                        let body = hex.trim_start_matches('0').to_ascii_uppercase();
                         format!("0x{body:0>digits$}")
                     } else {
                         text.to_string()
