@@ -181,9 +181,9 @@ fn passes_have_files_and_tests() {
         problems.push(format!("the pass '{name}' is in the table or in a file of its name, but not in both"));
     }
     for name in &in_table {
-        let tests = files(&format!("test/{name}"));
+        let tests = files(&format!("test/passes/{name}"));
         if !tests.iter().any(|p| p.extension().is_some_and(|e| e == "ir" || e == "mlir")) {
-            problems.push(format!("test/{name}/ holds no test of the pass '{name}'"));
+            problems.push(format!("test/passes/{name}/ holds no test of the pass '{name}'"));
         }
     }
     assert_none(problems);
