@@ -49,7 +49,7 @@ impl OpInfos for Library {
         self.op(name)
     }
     fn rules(&self) -> &[rinductor_defs::RuleDef] {
-        &self.rules
+        Library::rules(self)
     }
 }
 

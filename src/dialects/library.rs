@@ -6,7 +6,7 @@ use crate::ir::Ir;
 use crate::ir::registry::{OpInfo, Registry};
 use rinductor_defs::ast::{RegionKind, RuleDef};
 use rinductor_defs::{OpDef, Setting, Signature};
-use rinductor_support::{Diagnostic, FxHashMap, SourceMap};
+use rinductor_support::{Diagnostic, SourceMap};
 use std::sync::Arc;
 
 /// The dialect files that come with the compiler, in the order in which they are read.
@@ -28,10 +28,7 @@ pub const FILES: &[(&str, &str)] = &[
 /// Definitions by name.
 #[derive(Default)]
 pub struct Library {
-    ops: FxHashMap<String, Arc<OpDef>>,
-    dialects: Vec<(String, String)>,
-    /// Rewrite rules and decompositions, in the order of reading.
-    pub rules: Vec<RuleDef>,
+    defs: rinductor_defs::library::Library,
     /// The texts that were read, for messages about them.
     pub sources: SourceMap,
 }
@@ -56,38 +53,29 @@ impl Library {
             Ok(id) => id,
             Err(e) => return vec![Diagnostic::error_nowhere(e)],
         };
-        let (file, mut wrong) = rinductor_defs::read::read(&self.sources, id);
-        for d in file.dialects {
-            self.dialects.push((d.name.text.to_string(), d.doc));
-        }
-        for op in file.ops {
-            let span = op.name.span;
-            if let Some(old) = self.ops.insert(op.name.text.to_string(), Arc::new(op)) {
-                wrong.push(
-                    Diagnostic::error(span, format!("'{}' is defined already", old.name.text))
-                        .note(old.name.span, "here"),
-                );
-            }
-        }
-        self.rules.extend(file.rules);
-        wrong
+        self.defs.load(&self.sources, id)
     }
 
     /// The definition of an op.
     pub fn op(&self, name: &str) -> Option<&OpDef> {
-        self.ops.get(name).map(|d| &**d)
+        self.defs.op(name)
     }
 
     /// All definitions, by name.
     pub fn ops(&self) -> Vec<&OpDef> {
-        let mut list: Vec<&OpDef> = self.ops.values().map(|d| &**d).collect();
+        let mut list: Vec<&OpDef> = self.defs.ops.values().collect();
         list.sort_by(|a, b| a.name.text.cmp(&b.name.text));
         list
     }
 
+    /// Rewrite rules and decompositions, in the order of reading.
+    pub fn rules(&self) -> &[RuleDef] {
+        &self.defs.rules
+    }
+
     /// The dialects with their documentation, in the order of reading.
-    pub fn dialects(&self) -> &[(String, String)] {
-        &self.dialects
+    pub fn dialects(&self) -> Vec<(&str, &str)> {
+        self.defs.dialects.values().map(|d| (&*d.name.text, d.doc.as_str())).collect()
     }
 
     /// What parser, printer and verifier need to know of each op.
@@ -97,10 +85,10 @@ impl Library {
     pub fn registry(&self) -> (Registry, Vec<Diagnostic>) {
         let mut registry = Registry::core();
         let mut wrong = Vec::new();
-        for (name, _) in &self.dialects {
+        for name in self.defs.dialects.keys() {
             registry.add_dialect(name);
         }
-        for def in self.ops.values() {
+        for def in self.defs.ops.values() {
             let format = match format_of(def) {
                 Ok(f) => f.map(Arc::new),
                 Err(why) => {

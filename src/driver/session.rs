@@ -73,7 +73,7 @@ impl OpInfos for Dialects {
         self.library.op(name)
     }
     fn rules(&self) -> &[rinductor_defs::RuleDef] {
-        &self.library.rules
+        self.library.rules()
     }
     fn verify(&self, ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
         let wrong = verify(ir, &self.registry, root);

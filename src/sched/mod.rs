@@ -2,6 +2,7 @@
 
 pub mod cost;
 pub mod group;
+pub mod inline;
 pub mod memory;
 pub mod nest;
 pub mod tile;
