@@ -6,7 +6,7 @@ use crate::ir::Ir;
 use crate::ir::registry::{OpInfo, Registry};
 use rinductor_defs::ast::{RegionKind, RuleDef};
 use rinductor_defs::{OpDef, Setting, Signature};
-use rinductor_support::{Diagnostic, SourceMap};
+use rinductor_support::{Diagnostic, FxHashMap, SourceMap};
 use std::sync::Arc;
 
 /// The dialect files that come with the compiler, in the order in which they are read.
@@ -28,7 +28,9 @@ pub const FILES: &[(&str, &str)] = &[
 /// Definitions by name.
 #[derive(Default)]
 pub struct Library {
-    defs: rinductor_defs::library::Library,
+    ops: FxHashMap<String, Arc<OpDef>>,
+    dialects: Vec<(String, String)>,
+    rules: Vec<RuleDef>,
     /// The texts that were read, for messages about them.
     pub sources: SourceMap,
 }
@@ -53,29 +55,46 @@ impl Library {
             Ok(id) => id,
             Err(e) => return vec![Diagnostic::error_nowhere(e)],
         };
-        self.defs.load(&self.sources, id)
+        let (file, mut wrong) = rinductor_defs::read::read(&self.sources, id);
+        for d in file.dialects {
+            // A dialect may stand in several files; the first tells what it is.
+            if !self.dialects.iter().any(|(name, _)| *name == *d.name.text) {
+                self.dialects.push((d.name.text.to_string(), d.doc));
+            }
+        }
+        for op in file.ops {
+            let span = op.name.span;
+            if let Some(old) = self.ops.insert(op.name.text.to_string(), Arc::new(op)) {
+                wrong.push(
+                    Diagnostic::error(span, format!("'{}' is defined already", old.name.text))
+                        .note(old.name.span, "here"),
+                );
+            }
+        }
+        self.rules.extend(file.rules);
+        wrong
     }
 
     /// The definition of an op.
     pub fn op(&self, name: &str) -> Option<&OpDef> {
-        self.defs.op(name)
+        self.ops.get(name).map(|d| &**d)
     }
 
     /// All definitions, by name.
     pub fn ops(&self) -> Vec<&OpDef> {
-        let mut list: Vec<&OpDef> = self.defs.ops.values().collect();
+        let mut list: Vec<&OpDef> = self.ops.values().map(|d| &**d).collect();
         list.sort_by(|a, b| a.name.text.cmp(&b.name.text));
         list
     }
 
     /// Rewrite rules and decompositions, in the order of reading.
     pub fn rules(&self) -> &[RuleDef] {
-        &self.defs.rules
+        &self.rules
     }
 
     /// The dialects with their documentation, in the order of reading.
-    pub fn dialects(&self) -> Vec<(&str, &str)> {
-        self.defs.dialects.values().map(|d| (&*d.name.text, d.doc.as_str())).collect()
+    pub fn dialects(&self) -> &[(String, String)] {
+        &self.dialects
     }
 
     /// What parser, printer and verifier need to know of each op.
@@ -85,10 +104,10 @@ impl Library {
     pub fn registry(&self) -> (Registry, Vec<Diagnostic>) {
         let mut registry = Registry::core();
         let mut wrong = Vec::new();
-        for name in self.defs.dialects.keys() {
+        for (name, _) in &self.dialects {
             registry.add_dialect(name);
         }
-        for def in self.defs.ops.values() {
+        for def in self.ops.values() {
             let format = match format_of(def) {
                 Ok(f) => f.map(Arc::new),
                 Err(why) => {

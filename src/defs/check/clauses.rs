@@ -354,9 +354,13 @@ impl Checker<'_> {
                         | AsmDirective::Results
                         | AsmDirective::Regions
                         | AsmDirective::Successors => 0..=0,
-                        AsmDirective::FunctionalType | AsmDirective::Sizes | AsmDirective::Subscript => 2..=2,
+                        AsmDirective::FunctionalType | AsmDirective::Subscript => 2..=2,
                         AsmDirective::Args => 1..=2,
-                        AsmDirective::Type | AsmDirective::SymbolName | AsmDirective::Bare | AsmDirective::Ref => 1..=1,
+                        AsmDirective::Type
+                        | AsmDirective::SymbolName
+                        | AsmDirective::Bare
+                        | AsmDirective::Sizes
+                        | AsmDirective::Ref => 1..=1,
                     };
                     if !counts.contains(&args.len()) {
                         self.error(*span, format!("this directive does not take {} arguments", args.len()));
