@@ -11,7 +11,7 @@
 //! func.func @f(%x: tensor<8xf32>) -> tensor<4xf32> {
 //!   %y = loops.pointwise (%i) in [4] -> tensor<4xf32> {
 //!     %g = arith.constant true
-//!     %v = loops.load %x[%i mod 4] if %g : tensor<8xf32>
+//!     %v = loops.load %x[%i mod 4] if %g : f32
 //!     %one = arith.constant 1.0 : f32
 //!     %w = arith.mulf %one, %v : f32
 //!     loops.yield %w : f32
@@ -23,7 +23,7 @@
 //! ```mlir
 //! func.func @f(%x: tensor<8xf32>) -> tensor<4xf32> {
 //!   %y = loops.pointwise (%i) in [4] -> tensor<4xf32> {
-//!     %w = loops.load %x[%i] : tensor<8xf32>
+//!     %w = loops.load %x[%i] : f32
 //!     loops.yield %w : f32
 //!   }
 //!   return %y : tensor<4xf32>

@@ -56,7 +56,7 @@ enum Ran {
 /// Runs one rule on graphs generated from its pattern.
 fn run_rule(library: &Library, def: &RuleDef, tries: usize) -> Ran {
     let rules = RuleSet::compile(library, |r| std::ptr::eq(r, def)).unwrap_or_else(|e| panic!("{e:?}"));
-    let mut random = Random::new(def.name.text.bytes().fold(7, |h, b| h * 31 + u64::from(b)));
+    let mut random = Random::new(def.name.text.bytes().fold(7, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b))));
     let mut applied = 0;
     for _ in 0..tries {
         let Some(Sample { mut ir, func, inputs }) = generate::sample(&rules.rules[0].pattern, library, &mut random)

@@ -148,8 +148,8 @@ fn bodies_of_nests() {
     %g = arith.constant true
     %p = loops.index [%i] : i64
     %q = loops.position %p in [8] : i64
-    %v = loops.load %x[%q, (%j + 4 * %i) mod 4] if %g : tensor<8x4xf32>
-    %w = loops.load %x[%i, %j] : tensor<8x4xf32>
+    %v = loops.load %x[%q, (%j + 4 * %i) mod 4] if %g : f32
+    %w = loops.load %x[%i, %j] : f32
     %s = arith.addf %v, %w : f32
     loops.yield %s : f32
   }
@@ -170,7 +170,7 @@ fn an_index_that_may_be_out_of_bounds_is_still_checked() {
   %y = loops.pointwise (%i) in [9] -> tensor<9xf32> {
     %p = loops.index [%i] : i64
     %q = loops.position %p in [8] : i64
-    %v = loops.load %x[%q] : tensor<8xf32>
+    %v = loops.load %x[%q] : f32
     loops.yield %v : f32
   }
   return %y : tensor<9xf32>
@@ -186,7 +186,7 @@ fn equal_nests_become_one() {
     let nest = |name: &str| {
         format!(
             "  %{name} = loops.pointwise (%i) in [8] -> tensor<8xf32> {{
-    %v = loops.load %x[%i] : tensor<8xf32>
+    %v = loops.load %x[%i] : f32
     %e = math.exp %v : f32
     loops.yield %e : f32
   }}\n"
