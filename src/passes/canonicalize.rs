@@ -23,8 +23,8 @@
 //! ```mlir
 //! func.func @f(%x: tensor<8xf32>) -> tensor<4xf32> {
 //!   %y = loops.pointwise (%i) in [4] -> tensor<4xf32> {
-//!     %w = loops.load %x[%i] : f32
-//!     loops.yield %w : f32
+//!     %v = loops.load %x[%i] : f32
+//!     loops.yield %v : f32
 //!   }
 //!   return %y : tensor<4xf32>
 //! }

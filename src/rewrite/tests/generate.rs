@@ -95,12 +95,14 @@ pub fn sample(pattern: &OpNode<'_>, library: &Library, random: &mut Random) -> O
 }
 
 impl Generator<'_> {
-    /// A copy of a value: then the value itself is not seen outside.
+    /// What is computed from a value: then the value itself is not seen outside.
     fn used(&mut self, v: Value) -> Option<Value> {
         if !matches!(self.ir.ty(self.ir.value_type(v)), TypeData::Tensor { .. }) {
             return Some(v);
         }
-        let name = self.ir.name("aten.sigmoid");
+        // Negation shows every bit: the sign of a zero, too.
+        let bools = crate::dialects::dtype_of(&self.ir, self.ir.element_type(self.ir.value_type(v))) == Some(DType::I1);
+        let name = self.ir.name(if bools { "aten.logical_not" } else { "aten.neg" });
         let op = self.make(OpSpec::named(name).operands(&[v]))?;
         Some(self.ir.result(op, 0))
     }
