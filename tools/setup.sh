@@ -18,6 +18,11 @@ have_llvm() {
   command -v llvm-config-22 >/dev/null
 }
 
+# The llvm-config that the build uses.
+llvm_config() {
+  if [ -n "${LLVM_SYS_221_PREFIX:-}" ]; then "$LLVM_SYS_221_PREFIX/bin/llvm-config" "$@"; else llvm-config-22 "$@"; fi
+}
+
 # Installs packages of Debian or Ubuntu that are not there yet.
 apt_install() {
   command -v apt-get >/dev/null || return 1

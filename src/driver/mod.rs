@@ -4,14 +4,19 @@
 //! it in its own process.
 
 pub mod args;
+#[cfg(feature = "llvm")]
+pub mod compiled;
+pub mod docs;
 pub mod expected;
 pub mod help;
 pub mod inputs;
 pub mod interpret;
 pub mod io;
+pub mod model;
 pub mod opt;
 pub mod opt_args;
 pub mod pipelines;
+pub mod quickstart;
 pub mod reference;
 pub mod run;
 pub mod session;
@@ -19,5 +24,6 @@ pub mod translate;
 
 pub use io::Io;
 pub use opt::main_opt;
+pub use quickstart::main_quickstart;
 pub use run::main_run;
 pub use translate::main_translate;

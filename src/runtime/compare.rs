@@ -159,6 +159,30 @@ impl Expectation {
         self.dtype.is_some()
     }
 
+    /// How far the listed elements and the greatest magnitude of an output are from what is expected, relative to the greatest magnitude. What
+    /// is NaN or infinite on one side alone is infinitely far.
+    ///
+    /// # Errors
+    /// The output cannot be read.
+    pub fn distance(&self, output: &Tensor) -> Result<f64> {
+        let Some(reference) = self.f64.as_ref().or(self.numbers.as_ref()) else { return Ok(0.0) };
+        let got = Summary::of(output)?;
+        let far = |want: f64, got: f64| {
+            let same = want == got || (want.is_nan() && got.is_nan());
+            let d = (want - got).abs();
+            if same {
+                0.0
+            } else if d.is_nan() {
+                f64::INFINITY
+            } else {
+                d
+            }
+        };
+        let firsts = reference.first8.iter().zip(&got.first8).map(|(w, &g)| far(w.value(), g));
+        let worst = firsts.chain([far(self.max_abs, got.max_abs)]).fold(0.0, f64::max);
+        Ok(if self.max_abs > 0.0 { worst / self.max_abs } else { worst })
+    }
+
     /// Holds an output against what is expected: a list of sentences, empty when all agrees. Element tolerances are
     /// [`Expectation::tolerance`], those of sums that times the square root of the number of elements.
     pub fn check(&self, output: Option<&Tensor>) -> Result<Vec<String>> {
