@@ -21,7 +21,7 @@ pub fn dialect_page(library: &Library, name: &str) -> String {
     for (title, decomposition) in [("Decompositions", true), ("Rules", false)] {
         let prefix = format!("{name}.");
         let rules: Vec<_> = library
-            .rules
+            .rules()
             .iter()
             .filter(|r| r.decomposition == decomposition && r.pattern.op.text.starts_with(&prefix))
             .collect();

@@ -6,17 +6,17 @@
 //! Before:
 //! ```mlir
 //! func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-//!   %0 = "aten.permute"(%x) <{dims = array<i64: 1, 0>}> : (tensor<4x8xf32>) -> tensor<8x4xf32, #aten.layout<strides = [1, 8]>>
-//!   %1 = "aten.permute"(%0) <{dims = array<i64: 1, 0>}> : (tensor<8x4xf32, #aten.layout<strides = [1, 8]>>) -> tensor<4x8xf32>
-//!   %2 = "aten.neg"(%1) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-//!   return %2 : tensor<4x8xf32>
+//!   %a = "aten.permute"(%x) <{dims = array<i64: 1, 0>}> : (tensor<4x8xf32>) -> tensor<8x4xf32, #aten.layout<strides = [1, 8]>>
+//!   %b = "aten.permute"(%a) <{dims = array<i64: 1, 0>}> : (tensor<8x4xf32, #aten.layout<strides = [1, 8]>>) -> tensor<4x8xf32>
+//!   %y = "aten.neg"(%b) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+//!   return %y : tensor<4x8xf32>
 //! }
 //! ```
 //! After:
 //! ```mlir
 //! func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-//!   %0 = "aten.neg"(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
-//!   return %0 : tensor<4x8xf32>
+//!   %y = "aten.neg"(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+//!   return %y : tensor<4x8xf32>
 //! }
 //! ```
 

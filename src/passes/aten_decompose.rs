@@ -6,15 +6,15 @@
 //! Before:
 //! ```mlir
 //! func.func @forward(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
-//!   %0 = "aten.rsub.Tensor"(%x, %y) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-//!   return %0 : tensor<4x8xf32>
+//!   %z = "aten.rsub.Tensor"(%x, %y) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+//!   return %z : tensor<4x8xf32>
 //! }
 //! ```
 //! After:
 //! ```mlir
 //! func.func @forward(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
-//!   %0 = "aten.sub.Tensor"(%y, %x) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-//!   return %0 : tensor<4x8xf32>
+//!   %z = "aten.sub.Tensor"(%y, %x) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+//!   return %z : tensor<4x8xf32>
 //! }
 //! ```
 
