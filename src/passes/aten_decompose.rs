@@ -13,7 +13,7 @@
 //! After:
 //! ```mlir
 //! func.func @forward(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
-//!   %z = "aten.sub.Tensor"(%y, %x) <{alpha = 1 : i64}> : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+//!   %z = "aten.sub.Tensor"(%y, %x) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
 //!   return %z : tensor<4x8xf32>
 //! }
 //! ```

@@ -29,6 +29,3 @@ pub mod types;
 pub use check::{Rule, RuleSet};
 pub use driver::{Applied, Outcome, RuleRewriter, greedy};
 pub use edits::{Edits, Rewriter};
-
-#[cfg(test)]
-mod tests;

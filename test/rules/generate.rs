@@ -1,16 +1,16 @@
 //! Graphs that a pattern may match, with inputs: arguments by the schema, until everything verifies.
 
-use crate::dialects::instance::instance_of;
-use crate::dialects::library::Library;
-use crate::interp::Input;
-use crate::interp::value::{Array, for_each_point};
-use crate::ir::{Attr, Block, InsertPoint, Ir, Loc, Op, OpSpec, Type, TypeData, Value};
-use crate::rewrite::check::{Node, OpNode};
-use crate::rewrite::types::ir_type;
-use rinductor_defs::ast::{SchemaParam, Str};
-use rinductor_defs::schema::{Base, Literal};
-use rinductor_defs::{ResultType, Setting, Signature, TensorType};
-use rinductor_scalar::{DType, Kind, Scalar};
+use rinductor::defs::ast::{SchemaParam, Str};
+use rinductor::defs::schema::{Base, Literal};
+use rinductor::defs::{ResultType, Setting, Signature, TensorType};
+use rinductor::dialects::instance::instance_of;
+use rinductor::dialects::library::Library;
+use rinductor::interp::Input;
+use rinductor::interp::value::{Array, for_each_point};
+use rinductor::ir::{Attr, Block, InsertPoint, Ir, Loc, Op, OpSpec, Type, TypeData, Value};
+use rinductor::rewrite::check::{Node, OpNode};
+use rinductor::rewrite::types::ir_type;
+use rinductor::scalar::{DType, Kind, Scalar};
 
 /// Numbers that look random, the same each time (splitmix64).
 pub struct Random(u64);
@@ -101,7 +101,8 @@ impl Generator<'_> {
             return Some(v);
         }
         // Negation shows every bit: the sign of a zero, too.
-        let bools = crate::dialects::dtype_of(&self.ir, self.ir.element_type(self.ir.value_type(v))) == Some(DType::I1);
+        let bools =
+            rinductor::dialects::dtype_of(&self.ir, self.ir.element_type(self.ir.value_type(v))) == Some(DType::I1);
         let name = self.ir.name(if bools { "aten.logical_not" } else { "aten.neg" });
         let op = self.make(OpSpec::named(name).operands(&[v]))?;
         Some(self.ir.result(op, 0))
@@ -113,11 +114,11 @@ impl Generator<'_> {
         let def = self.library.op(&name)?;
         let probe = self.ir.create_detached(spec.clone());
         let instance = instance_of(&mut self.ir, probe, def).ok()?;
-        let setting = Setting { facts: rinductor_index::Ranges::of_sizes(0), externs: None };
-        if !rinductor_defs::verify(def, &instance, &mut self.ir.exprs, &setting).is_empty() {
+        let setting = Setting { facts: rinductor::index::Ranges::of_sizes(0), externs: None };
+        if !rinductor::defs::verify(def, &instance, &mut self.ir.exprs, &setting).is_empty() {
             return None;
         }
-        let types = rinductor_defs::infer(def, &instance, &mut self.ir.exprs, &setting).ok()?;
+        let types = rinductor::defs::infer(def, &instance, &mut self.ir.exprs, &setting).ok()?;
         let types: Vec<Type> = types
             .iter()
             .map(|t| match t {
@@ -190,7 +191,7 @@ impl Generator<'_> {
             Node::List(items) => {
                 for item in items {
                     let one = SchemaParam {
-                        ty: rinductor_defs::schema::SchemaType { list: false, ..param.ty.clone() },
+                        ty: rinductor::defs::schema::SchemaType { list: false, ..param.ty.clone() },
                         ..param.clone()
                     };
                     self.arg(&one, item, operands)?;
@@ -209,7 +210,7 @@ impl Generator<'_> {
         match literal {
             Literal::Bool(b) => Some(self.ir.bool_attr(*b)),
             Literal::Int(n) => Some(self.ir.i64_attr(*n)),
-            Literal::Float(x) => crate::dialects::scalar_attr(&mut self.ir, Scalar::f64(*x)),
+            Literal::Float(x) => rinductor::dialects::scalar_attr(&mut self.ir, Scalar::f64(*x)),
             Literal::Str(s) => Some(self.ir.string_attr(s)),
             Literal::None | Literal::List(_) => None,
         }
@@ -254,7 +255,7 @@ impl Generator<'_> {
                 } else {
                     self.random.pick(&[DType::F32, DType::F64, DType::BF16, DType::I64, DType::I32, DType::I1])
                 };
-                let ty = crate::dialects::type_of(&mut self.ir, d);
+                let ty = rinductor::dialects::type_of(&mut self.ir, d);
                 Some(self.ir.type_attr(ty))
             }
             Base::MemoryFormat => Some(self.ir.string_attr("contiguous_format")),
