@@ -267,7 +267,9 @@ impl Builder<'_> {
         let mut segments = sig.params.iter().any(|p| p.ty.is_tensor() && (p.ty.list || p.ty.optional()));
         for (param, value) in sig.params.iter().zip(values) {
             let before = operands.len();
-            if let Some(value) = value {
+            // What is the default is left out, as if it had not been passed.
+            let default = |v: &Known| param.default.as_ref().is_some_and(|d| literal_is(d, v, &self.ir.exprs));
+            if let Some(value) = value.as_ref().filter(|v| param.ty.is_tensor() || !default(v)) {
                 let attr = self.argument(param, value, &mut operands)?;
                 let tensor = param.ty.is_tensor();
                 // A symbolic integer or a wrapped number: then the counts are needed to tell which operand is what.
