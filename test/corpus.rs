@@ -75,7 +75,7 @@ fn show(wrong: &[Diagnostic], sources: &SourceMap) -> String {
 
 /// Parses and verifies.
 fn read(name: &str, text: &str, dialects: &Dialects) -> Result<Ir, String> {
-    let mut sources = SourceMap::new();
+    let mut sources = dialects.library.sources().clone();
     let id = sources.add(name, text)?;
     let (ir, wrong) = parse(&sources, id, &ParseOptions::new(&dialects.registry));
     let Some(mut ir) = ir.filter(|_| wrong.is_empty()) else { return Err(show(&wrong, &sources)) };
@@ -140,7 +140,7 @@ fn halves() -> Result<[Pipeline; 2], String> {
 fn lower(ir: &mut Ir, steps: &Pipeline, dialects: &Dialects) -> Result<(), String> {
     let (config, messages) = (Config { verify_each: true, ..Config::default() }, Messages::default());
     let failed = Manager::new(&dialects.registry, dialects, &config, &messages).run(ir, steps).is_err();
-    if failed { Err(show(&messages.0.take(), &SourceMap::new())) } else { Ok(()) }
+    if failed { Err(show(&messages.0.take(), dialects.library.sources())) } else { Ok(()) }
 }
 
 /// What runs a function: the interpreter, or machine code.
@@ -165,7 +165,7 @@ impl Reference {
             return Ok(Reference::Expected(Box::new(Model::new(ir, func, graph)?)));
         }
         let arguments = seeded(ir, func)?;
-        let results = reference::run(ir, func, &arguments, &dialects.library).map_err(|d| d.message)?;
+        let results = reference::run(ir, func, &arguments, &*dialects.library).map_err(|d| d.message)?;
         Ok(Reference::Graph { ir: Box::new(ir.clone()), func, results })
     }
 
@@ -225,8 +225,9 @@ fn models_compute_what_pytorch_computes_at_every_level() {
         let wanted = Reference::of(file, &ir, dialects)?;
         let interpret = |ir: &Ir, level: &str| {
             let func = ir.lookup_symbol("forward").ok_or_else(|| format!("the {level} level has no @forward"))?;
-            wanted
-                .hold(&format!("interpreted at the {level} level"), &|a| reference::run(ir, func, a, &dialects.library))
+            wanted.hold(&format!("interpreted at the {level} level"), &|a| {
+                reference::run(ir, func, a, &*dialects.library)
+            })
         };
         interpret(&ir, "graph")?;
         let [upper, lower_half] = halves()?;

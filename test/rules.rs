@@ -5,7 +5,7 @@ mod generate;
 
 use generate::{Random, Sample};
 use rinductor::defs::RuleDef;
-use rinductor::dialects::library::Library;
+use rinductor::dialects::library::{self, Library};
 use rinductor::interp::{self, Input, Output};
 use rinductor::ir::{Ir, Op};
 use rinductor::rewrite::{RuleRewriter, RuleSet, greedy};
@@ -16,10 +16,6 @@ impl interp::Externs for NoExterns {
     fn call(&self, call: &interp::ExternCall) -> Result<Vec<interp::value::Array>, String> {
         Err(format!("{} is not run here", call.name))
     }
-}
-
-fn library() -> Library {
-    Library::builtin().unwrap_or_else(|(_, wrong)| panic!("{wrong:?}"))
 }
 
 fn outputs(ir: &Ir, func: Op, inputs: &[Input], library: &Library) -> Result<Vec<Vec<Scalar>>, String> {
@@ -55,7 +51,7 @@ enum Ran {
 
 /// Runs one rule on graphs generated from its pattern.
 fn run_rule(library: &Library, def: &RuleDef, tries: usize) -> Ran {
-    let rules = RuleSet::compile(library, |r| std::ptr::eq(r, def)).unwrap_or_else(|e| panic!("{e:?}"));
+    let rules = RuleSet::compile(library, |r| std::ptr::eq(r, def));
     let mut random = Random::new(def.name.text.bytes().fold(7, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b))));
     let mut applied = 0;
     for _ in 0..tries {
@@ -101,7 +97,7 @@ fn run_rule(library: &Library, def: &RuleDef, tries: usize) -> Ran {
 
 #[test]
 fn every_rule_computes_what_it_replaces() {
-    let library = library();
+    let library = library::builtin();
     let mut wrong = Vec::new();
     for def in library.rules() {
         // Extern ops are not run here.
@@ -116,7 +112,7 @@ fn every_rule_computes_what_it_replaces() {
 
 #[test]
 fn wrong_rules_are_noticed() {
-    let mut library = library();
+    let mut library = library::builtin();
     let errors = library.load(
         "wrong.rules",
         "rule add_zero_float: aten.add.Tensor(x, 0) => x;\n\
@@ -131,28 +127,11 @@ fn wrong_rules_are_noticed() {
 }
 
 #[test]
-fn rules_that_cannot_be_right_are_refused() {
-    for (text, message) in [
-        ("rule r: aten.no_such_op(x) => x;", "there is no op 'aten.no_such_op'"),
-        ("rule r: aten.neg(x) => y;", "the pattern binds no variable 'y'"),
-        ("rule r: aten.neg(x, y) => x;", "'aten.neg' has 1 arguments"),
-        ("rule r: aten.neg(x, other=y) => x;", "'aten.neg' has no argument 'other'"),
-        ("rule r: aten.neg(x) => x where aten.neg(x) == 1;", "an op can only be made in the replacement of a rule"),
-        ("rule r: aten.neg(x).1 => x;", "does not belong here"),
-    ] {
-        let mut library = library();
-        assert!(library.load("r.rules", text).is_empty(), "{text}");
-        let wrong = RuleSet::compile(&library, |r| &*r.name.text == "r").err().unwrap_or_default();
-        assert!(wrong.iter().any(|d| d.message.contains(message)), "{text}: {wrong:?}");
-    }
-}
-
-#[test]
 fn rules_that_undo_each_other_are_stopped() {
-    let mut library = library();
+    let mut library = library::builtin();
     let text = "set circle { rule one: aten.exp(x) => aten.log(x); rule two: aten.log(x) => aten.exp(x); }";
     assert!(library.load("circle.rules", text).is_empty());
-    let rules = RuleSet::compile(&library, |r| &*r.set == "circle").unwrap_or_else(|e| panic!("{e:?}"));
+    let rules = RuleSet::compile(&library, |r| &*r.set == "circle");
     let mut random = Random::new(1);
     let sample = std::iter::repeat_with(|| generate::sample(&rules.rules[0].pattern, &library, &mut random))
         .take(200)

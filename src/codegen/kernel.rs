@@ -1,5 +1,6 @@
 //! A `kernels.func` as emitters read it: axes, buffers with their layouts, symbols. The body stays IR.
 
+use crate::dialects::kernels;
 use rinductor_index::{Expr, Exprs};
 use rinductor_scalar::DType;
 use rinductor_support::Diagnostic;
@@ -70,24 +71,18 @@ impl Kernel {
     /// Reads a `kernels.func`. `exprs` is an arena that has all expressions of `ir` (a clone of its own).
     pub fn read(ir: &Ir, exprs: &mut Exprs, op: Op) -> Result<Kernel, Diagnostic> {
         let error = |message: String| Diagnostic::error(ir.place(ir.op(op).loc), message);
-        let name = ir.symbol_name(op).ok_or_else(|| error("'kernels.func': no sym_name".into()))?.to_string();
+        let func = kernels::FuncOp(op);
+        let name = func.sym_name(ir).to_string();
         let body = ir.body(op).ok_or_else(|| error(format!("kernel @{name}: the body must be one block")))?;
-        let axes = ir.attr_of(op, "axes").map(|a| ir.attr(a));
-        let Some(AttrData::Array(items)) = axes else {
-            return Err(error(format!("kernel @{name}: axes must be an array of dictionaries")));
-        };
         let mut list = Vec::new();
-        for &item in items.iter() {
+        for &item in func.axes(ir) {
             list.push(read_axis(ir, exprs, item).ok_or_else(|| {
                 error(format!("kernel @{name}: an axis must have a name, an extent, a tile and a kind"))
             })?);
         }
         let mut args = Vec::new();
         let (mut buffers, mut symbols) = (0, 0);
-        let arg_attrs = ir.attr_of(op, "arg_attrs").and_then(|a| match ir.attr(a) {
-            AttrData::Array(items) => Some(items.clone()),
-            _ => None,
-        });
+        let arg_attrs = func.arg_attrs(ir);
         for (i, &v) in ir.block_args(body).iter().enumerate() {
             let ty = ir.value_type(v);
             if let TypeData::Index = ir.ty(ty) {
@@ -255,13 +250,4 @@ pub fn index_map(ir: &Ir, op: Op) -> Option<&[Expr]> {
         AttrData::IndexMap { exprs, .. } => Some(&exprs[..]),
         _ => None,
     })
-}
-
-/// The strings of an array property; one string counts as a list of one.
-pub fn strings(ir: &Ir, op: Op, name: &str) -> Option<Vec<String>> {
-    let attr = ir.attr_of(op, name)?;
-    match ir.attr(attr) {
-        AttrData::Array(items) => items.iter().map(|&a| ir.as_str(a).map(str::to_string)).collect(),
-        _ => Some(vec![ir.as_str(attr)?.to_string()]),
-    }
 }

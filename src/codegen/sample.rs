@@ -1,5 +1,6 @@
 //! Kernels made by hand, for tests: a builder with the properties that the text form would have.
 
+use crate::dialects::kernels;
 use rinductor_scalar::DType;
 
 use crate::ir::attr::Layout;
@@ -52,7 +53,7 @@ impl Sample {
         let props = [("axes", axes_attr), ("sym_name", name_attr)].map(|(n, a)| (ir.name(n), a));
         let props = ir.make_dict(props);
         let body = ir.module_body();
-        let func = ir.name("kernels.func");
+        let func = ir.name(kernels::FuncOp::NAME);
         let op = ir.create(OpSpec::named(func).props(props).regions(1), InsertPoint::End(body));
         let region = ir.regions_of(op)[0];
         let block = ir.add_block(region);
@@ -139,7 +140,7 @@ impl Sample {
         let varies = self.tiled.is_some_and(|t| self.axes[t].0 == name);
         let t = self.vector(DType::Index, varies);
         let a = self.ir.string_attr(name);
-        self.op("kernels.axis", &[], t, &[("axis", a)])
+        self.op(kernels::AxisOp::NAME, &[], t, &[("axis", a)])
     }
 
     fn map(&mut self, texts: &[&str], dims: usize) -> Attr {
@@ -154,20 +155,20 @@ impl Sample {
         let t = self.vector(d, varies);
         let m = self.map(map, index.len());
         let operands: Vec<Value> = [buffer].into_iter().chain(index.iter().copied()).chain(guard).collect();
-        self.op("kernels.load", &operands, t, &[("map", m)])
+        self.op(kernels::LoadOp::NAME, &operands, t, &[("map", m)])
     }
 
     pub fn store(&mut self, v: Value, buffer: Value, map: &[&str], index: &[Value], guard: Option<Value>) {
         let m = self.map(map, index.len());
         let operands: Vec<Value> = [v, buffer].into_iter().chain(index.iter().copied()).chain(guard).collect();
-        self.ir.create_op("kernels.store", &operands, &[], &[("map", m)], Loc::Unknown, self.at);
+        self.ir.create_op(kernels::StoreOp::NAME, &operands, &[], &[("map", m)], Loc::Unknown, self.at);
     }
 
     pub fn atomic(&mut self, kind: &str, v: Value, buffer: Value, map: &[&str], index: &[Value]) {
         let m = self.map(map, index.len());
         let k = self.ir.string_attr(kind);
         let operands: Vec<Value> = [v, buffer].into_iter().chain(index.iter().copied()).collect();
-        self.ir.create_op("kernels.atomic", &operands, &[], &[("map", m), ("kind", k)], Loc::Unknown, self.at);
+        self.ir.create_op(kernels::AtomicOp::NAME, &operands, &[], &[("map", m), ("kind", k)], Loc::Unknown, self.at);
     }
 
     /// An op on scalars with the result of an element type.
@@ -194,7 +195,7 @@ impl Sample {
         let varies = index.iter().any(|&v| self.varies(v));
         let t = self.vector(DType::I64, varies);
         let m = self.map(&[text], index.len());
-        self.op("kernels.index", index, t, &[("map", m)])
+        self.op(kernels::IndexOp::NAME, index, t, &[("map", m)])
     }
 
     pub fn position(&mut self, v: Value, bound: &str, wrap: bool, guard: Option<Value>) -> Value {
@@ -206,13 +207,13 @@ impl Sample {
             props.push(("wrap", self.ir.unit_attr()));
         }
         let operands: Vec<Value> = [v].into_iter().chain(guard).collect();
-        self.op("kernels.position", &operands, t, &props)
+        self.op(kernels::PositionOp::NAME, &operands, t, &props)
     }
 
     pub fn broadcast(&mut self, v: Value) -> Value {
         let d = self.dtype(v);
         let t = self.vector(d, true);
-        self.op("kernels.broadcast", &[v], t, &[])
+        self.op(kernels::BroadcastOp::NAME, &[v], t, &[])
     }
 
     fn region(&mut self, op: Op) -> Block {
@@ -238,12 +239,12 @@ impl Sample {
         let (c, o) = (self.strings(combiners), self.strings(over));
         let props = [("combiners", c), ("over", o)].map(|(n, a)| (self.ir.name(n), a));
         let props = self.ir.make_dict(props);
-        let name = self.ir.name("kernels.reduce");
+        let name = self.ir.name(kernels::ReduceOp::NAME);
         let op = self.ir.create(OpSpec::named(name).results(&types).props(props).regions(1), self.at);
         let block = self.region(op);
         let saved = std::mem::replace(&mut self.at, InsertPoint::End(block));
         let yielded = body(self);
-        self.ir.create_op("kernels.yield", &yielded, &[], &[], Loc::Unknown, self.at);
+        self.ir.create_op(kernels::YieldOp::NAME, &yielded, &[], &[], Loc::Unknown, self.at);
         self.at = saved;
         self.ir.results(op).collect()
     }
@@ -262,20 +263,20 @@ impl Sample {
             props.push((self.ir.name("reverse"), self.ir.unit_attr()));
         }
         let props = self.ir.make_dict(props);
-        let name = self.ir.name("kernels.for");
+        let name = self.ir.name(kernels::ForOp::NAME);
         let op = self.ir.create(OpSpec::named(name).operands(carry).props(props).regions(1), self.at);
         let block = self.region(op);
         let types: Vec<Type> = carry.iter().map(|&v| self.ir.value_type(v)).collect();
         let args: Vec<Value> = types.into_iter().map(|t| self.ir.add_block_arg(block, t)).collect();
         let saved = std::mem::replace(&mut self.at, InsertPoint::End(block));
         let yielded = body(self, &args);
-        self.ir.create_op("kernels.yield", &yielded, &[], &[], Loc::Unknown, self.at);
+        self.ir.create_op(kernels::YieldOp::NAME, &yielded, &[], &[], Loc::Unknown, self.at);
         self.at = saved;
     }
 
     /// The IR, with the kernel ended.
     pub fn finish(mut self) -> Ir {
-        self.ir.create_op("kernels.return", &[], &[], &[], Loc::Unknown, InsertPoint::End(self.block));
+        self.ir.create_op(kernels::ReturnOp::NAME, &[], &[], &[], Loc::Unknown, InsertPoint::End(self.block));
         self.ir
     }
 }

@@ -30,6 +30,30 @@ pub struct File {
     pub ops: Vec<OpDef>,
     /// Rewrite rules and decompositions; each names its set.
     pub rules: Vec<RuleDef>,
+    /// Where all of these stand, in order.
+    pub items: Vec<Item>,
+}
+
+/// What an item of a file defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemKind {
+    /// A dialect or an `extern fn`.
+    Declaration,
+    /// An operation.
+    Op,
+    /// A rule, a decomposition, or a set of them.
+    Rules,
+}
+
+/// Where an item of a file stands: enough to read it again by itself.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// What it defines.
+    pub kind: ItemKind,
+    /// The name of what it defines; of a decomposition that of its op.
+    pub name: Str,
+    /// The whole of it, its documentation included.
+    pub span: Span,
 }
 
 /// `dialect NAME;` with the documentation before it.
@@ -92,6 +116,26 @@ impl OpDef {
     /// The dialect: the text before the first dot.
     pub fn dialect(&self) -> &str {
         self.name.text.split('.').next().unwrap_or("")
+    }
+    /// The names of the arguments in order: those of the schema; for a signature of names the operands, then the properties.
+    pub fn argument_names(&self) -> Vec<&Str> {
+        match &self.signature {
+            Signature::Schema(sig) => sig.params.iter().map(|p| &p.name.text).collect(),
+            Signature::Named(sig) => {
+                sig.operands.iter().map(|o| &o.name.text).chain(sig.attrs.iter().map(|a| &a.name.text)).collect()
+            }
+        }
+    }
+    /// Which argument each argument of a call is: by its name, and without one by its position among those without. None: there is no
+    /// such argument.
+    pub fn argument_numbers<'n>(&self, call: impl IntoIterator<Item = Option<&'n Ident>>) -> Vec<Option<usize>> {
+        let names = self.argument_names();
+        let mut positions = 0..names.len();
+        let number = |name: Option<&Ident>| match name {
+            Some(name) => names.iter().position(|n| **n == name.text),
+            None => positions.next(),
+        };
+        call.into_iter().map(number).collect()
     }
     /// The name without its dialect.
     pub fn short_name(&self) -> &str {
@@ -247,10 +291,41 @@ pub enum AttrKind {
     Dict,
     /// An affine map.
     AffineMap,
+    /// Index expressions over operands and symbols: `#index.map<…>`.
+    IndexMap,
     /// One of these words, as in `enum(eq, ne)`; kept as a string, or as an integer where MLIR's dialect does.
     Enum(Vec<Str>),
     /// Several of these words, as in `flags(nnan, ninf)`.
     Flags(Vec<Str>),
+}
+
+impl AttrKind {
+    /// What it holds, in words: `integer`.
+    pub fn words(&self) -> &'static str {
+        match self {
+            AttrKind::Any => "any attribute",
+            AttrKind::Int => "integer",
+            AttrKind::Float => "float",
+            AttrKind::Number => "number",
+            AttrKind::Bool => "bool",
+            AttrKind::Str => "string",
+            AttrKind::Type => "type",
+            AttrKind::FunctionType => "function type",
+            AttrKind::SymbolRef => "reference to a symbol",
+            AttrKind::SymbolName => "name of a symbol",
+            AttrKind::Unit => "unit",
+            AttrKind::Ints => "list of integers",
+            AttrKind::Floats => "list of floats",
+            AttrKind::Bools => "list of bools",
+            AttrKind::Strs => "list of strings",
+            AttrKind::Array => "array",
+            AttrKind::Dict => "dictionary",
+            AttrKind::AffineMap => "affine map",
+            AttrKind::IndexMap => "index map",
+            AttrKind::Enum(_) => "word that it may be",
+            AttrKind::Flags(_) => "set of flags",
+        }
+    }
 }
 
 /// A region.
@@ -660,8 +735,6 @@ pub struct OpPattern {
 /// One argument of a pattern.
 #[derive(Clone, Debug)]
 pub struct PatternArg {
-    /// Which argument of the op, by position in its signature (filled by the checker).
-    pub param: usize,
     /// `name = `, if given.
     pub name: Option<Ident>,
     /// What must stand there.

@@ -70,8 +70,8 @@ pub fn op(library: &Library, op: &OpDef) -> Vec<Diagnostic> {
     checker.diagnostics
 }
 
-/// Everything that is wrong with a rule. Fills in which parameter each argument of its patterns is for.
-pub fn rule(library: &Library, rule: &mut RuleDef) -> Vec<Diagnostic> {
+/// Everything that is wrong with a rule.
+pub fn rule(library: &Library, rule: &RuleDef) -> Vec<Diagnostic> {
     let mut checker = Checker::new(library);
     checker.rule(rule);
     checker.diagnostics
@@ -152,7 +152,12 @@ pub fn type_of_attr(attr: &AttrDecl) -> Ty {
         AttrKind::Floats => Ty::list(Ty::Float),
         AttrKind::Bools => Ty::list(Ty::Bool),
         AttrKind::Strs | AttrKind::Flags(_) => Ty::list(Ty::Str),
-        AttrKind::Any | AttrKind::FunctionType | AttrKind::Array | AttrKind::Dict | AttrKind::AffineMap => Ty::Any,
+        AttrKind::Any
+        | AttrKind::FunctionType
+        | AttrKind::Array
+        | AttrKind::Dict
+        | AttrKind::AffineMap
+        | AttrKind::IndexMap => Ty::Any,
     };
     if attr.optional && attr.default.is_none() { Ty::option(ty) } else { ty }
 }

@@ -21,11 +21,12 @@ pub mod read;
 pub mod schema;
 pub mod semantics;
 pub mod types;
+pub mod views;
 
 pub use ast::{File, OpDef, RuleDef, Signature};
 pub use eval::{EvalError, Externs, Setting, Value, arguments, eval_expr, infer, instantiate, verify};
 pub use instance::{Arg, Instance, Number, ResultType, TensorArg, TensorType};
-pub use library::Library;
+pub use library::{CheckedFile, Library};
 pub use semantics::{
     Body, Bounds, Combiner, Indirect, Nest, NestKind, Node, NodeId, NodeKind, Output, ScatterMode, Semantics, Source,
 };

@@ -1,7 +1,7 @@
 //! From the text of a dialect file to [`File`]. Syntax errors do not end the reading: the item that holds one is left
 //! out and the rest is read, so that one run reports them all.
 
-use crate::ast::File;
+use crate::ast::{File, Item};
 use pest::Parser;
 use pest::error::{ErrorVariant, InputLocation};
 use rinductor_support::{Diagnostic, SourceId, SourceMap, Span};
@@ -32,7 +32,7 @@ const MAX_ERRORS: usize = 20;
 /// (see [`crate::check`]).
 pub fn read(sources: &SourceMap, id: SourceId) -> (File, Vec<Diagnostic>) {
     let text = sources.text(id).clone();
-    let mut reader = Reader { source: id, diagnostics: Vec::new(), depth: 0 };
+    let mut reader = Reader { source: id, base: 0, diagnostics: Vec::new(), depth: 0 };
     // Items that hold a syntax error are overwritten with spaces, which keeps every position.
     let mut patched: Option<String> = None;
     loop {
@@ -56,6 +56,17 @@ pub fn read(sources: &SourceMap, id: SourceId) -> (File, Vec<Diagnostic>) {
             }
         }
     }
+}
+
+/// Reads one item of a file again, by itself, after the whole file was read and checked without an error.
+///
+/// # Panics
+/// The text is not the one that was checked.
+pub fn read_item(sources: &SourceMap, item: &Item) -> File {
+    let mut reader =
+        Reader { source: item.span.source, base: item.span.start as usize, diagnostics: Vec::new(), depth: 0 };
+    let pairs = Grammar::parse(Rule::file, sources.slice(item.span));
+    reader.file(pairs.unwrap_or_else(|e| panic!("'{}' was checked, and now: {e}", item.name)))
 }
 
 /// The text with the item around `at` replaced by spaces. Items begin at the start of a line.
@@ -168,6 +179,8 @@ fn describe(wanted: Rule) -> String {
 /// Builds the data from the pairs that pest gives, and keeps the errors that the grammar cannot find.
 pub(crate) struct Reader {
     pub(crate) source: SourceId,
+    /// Where the text that is read begins in its source.
+    pub(crate) base: usize,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) depth: u32,
 }
@@ -177,7 +190,8 @@ impl Reader {
         let span = pair.as_span();
         // pest's spans of rules that end in optional parts include the white space after them.
         let text = span.as_str().trim_end();
-        Span::new(self.source, span.start(), span.start() + text.len())
+        let start = self.base + span.start();
+        Span::new(self.source, start, start + text.len())
     }
     pub(crate) fn error(&mut self, span: Span, message: impl Into<String>) {
         self.diagnostics.push(Diagnostic::error(span, message));

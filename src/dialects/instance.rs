@@ -3,6 +3,7 @@
 //! `operandSegmentSizes` has one count for each parameter that is some form of Tensor, int or Scalar; without it every Tensor parameter has
 //! one operand. A symbolic integer in a list has its place held by `i64::MIN`, and its value among the operands.
 
+use super::kernels;
 use super::{attr_scalar, dtype_of, loops, symbols};
 use crate::ir::{Attr, AttrData, DYNAMIC, Dict, FloatKind, Ir, Op, Type, TypeData, Value};
 use crate::support::Diagnostic;
@@ -29,7 +30,7 @@ impl Call {
     /// The call that an op is.
     pub fn of(ir: &Ir, op: Op) -> Call {
         let all = ir.operand_list(op).to_vec();
-        if !ir.is_op(op, "kernels.extern") {
+        let Some(external) = kernels::ExternOp::cast(ir, op) else {
             let props = ir.op(op).props;
             let props = if ir.dict(props).is_empty() { ir.op(op).attrs } else { props };
             return Call {
@@ -39,18 +40,13 @@ impl Call {
                 props,
                 results: ir.results(op).collect(),
             };
-        }
-        let outs = ir.attr_of(op, "outs").and_then(|a| ir.as_int(a)).unwrap_or(0);
-        let split = all.len().saturating_sub(usize::try_from(outs).unwrap_or(0));
-        let props = ir.attr_of(op, "properties").and_then(|a| match ir.attr(a) {
-            AttrData::Dict(d) => Some(*d),
-            _ => None,
-        });
+        };
+        let split = all.len().saturating_sub(usize::try_from(external.outs(ir)).unwrap_or(0));
         Call {
             op,
-            name: ir.attr_of(op, "callee").and_then(|a| ir.as_str(a)).unwrap_or("").to_string(),
+            name: external.callee(ir).to_string(),
             operands: all[..split].to_vec(),
-            props: props.unwrap_or_default(),
+            props: external.properties(ir),
             results: all[split..].to_vec(),
         }
     }

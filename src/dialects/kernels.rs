@@ -4,6 +4,8 @@ use super::loops::{Access, strides_of};
 use crate::ir::{AttrData, Def, Ir, Op, Value};
 use rinductor_index::{Atom, Expr};
 
+views!("kernels_views.rs");
+
 /// One axis of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Axis {
@@ -19,8 +21,8 @@ pub struct Axis {
 
 /// The axes of a `kernels.func`; None if the property is malformed (the verifier says how).
 pub fn axes_of(ir: &Ir, func: Op) -> Option<Vec<Axis>> {
-    let AttrData::Array(items) = ir.attr(ir.attr_of(func, "axes")?) else { return None };
-    items
+    FuncOp::cast(ir, func)?
+        .axes(ir)
         .iter()
         .map(|&item| {
             let AttrData::Dict(d) = *ir.attr(item) else { return None };
@@ -59,18 +61,15 @@ pub fn set_axes(ir: &mut Ir, func: Op, axes: &[Axis]) {
 /// The axis whose position a value is (`kernels.axis`).
 pub fn axis_of(ir: &Ir, axes: &[Axis], value: Value) -> Option<usize> {
     let Def::Result(op, _) = ir.def(value) else { return None };
-    if !ir.is_op(op, "kernels.axis") {
-        return None;
-    }
-    let name = ir.attr_of(op, "axis").and_then(|a| ir.as_str(a))?;
+    let name = AxisOp::cast(ir, op)?.axis(ir);
     axes.iter().position(|a| a.name == name)
 }
 
 /// The index of the first index operand of an access op; None for an op that has no addresses.
 pub fn address_operands(name: &str) -> Option<usize> {
     match name {
-        "kernels.load" => Some(1),
-        "kernels.store" | "kernels.atomic" => Some(2),
+        LoadOp::NAME => Some(1),
+        StoreOp::NAME | AtomicOp::NAME => Some(2),
         _ => None,
     }
 }
@@ -102,9 +101,10 @@ pub fn step_along(ir: &mut Ir, axes: &[Axis], op: Op, axis: usize, varies: &dyn 
 }
 
 /// The names of the axes that a `kernels.reduce` or `kernels.for` walks.
-pub fn walked_axes(ir: &Ir, op: Op) -> Vec<String> {
-    match ir.attr_of(op, "over").map(|a| ir.attr(a)) {
-        Some(AttrData::Array(items)) => items.iter().filter_map(|&a| ir.as_str(a).map(str::to_string)).collect(),
+pub fn walked_axes(ir: &Ir, op: Op) -> Vec<&str> {
+    match (ReduceOp::cast(ir, op), ForOp::cast(ir, op)) {
+        (Some(reduce), _) => reduce.over(ir),
+        (_, Some(walk)) => walk.over(ir),
         _ => Vec::new(),
     }
 }

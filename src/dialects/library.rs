@@ -1,171 +1,120 @@
 //! The definitions that are known: those of the dialect files that come with the compiler, and those that a user loads.
+//!
+//! The build script checks the files of the compiler and notes where each definition stands, so that a run reads only the definitions that
+//! it asks for. Files that a user loads are read and checked whole.
 
 use super::format::format_of;
 use super::instance::instance_of;
+use super::kernels;
+use super::signature;
 use crate::ir::Ir;
 use crate::ir::registry::{OpInfo, Registry};
-use rinductor_defs::ast::{RegionKind, RuleDef};
+use rinductor_defs::ast::RegionKind;
 use rinductor_defs::{OpDef, Setting, Signature};
-use rinductor_support::{Diagnostic, FxHashMap, SourceMap};
+use rinductor_support::{Diagnostic, FxHashMap, Name};
 use std::sync::Arc;
 
-/// The dialect files that come with the compiler, in the order in which they are read.
-pub const FILES: &[(&str, &str)] = &[
-    ("builtin.dialect", include_str!("../../dialects/builtin.dialect")),
-    ("func.dialect", include_str!("../../dialects/func.dialect")),
-    ("arith.dialect", include_str!("../../dialects/arith.dialect")),
-    ("math.dialect", include_str!("../../dialects/math.dialect")),
-    ("scalar.dialect", include_str!("../../dialects/scalar.dialect")),
-    ("sym.dialect", include_str!("../../dialects/sym.dialect")),
-    ("aten.dialect", include_str!("../../dialects/aten.dialect")),
-    ("prims.dialect", include_str!("../../dialects/prims.dialect")),
-    ("aten_composite.dialect", include_str!("../../dialects/aten_composite.dialect")),
-    ("aten.rules", include_str!("../../dialects/aten.rules")),
-    ("loops.dialect", include_str!("../../dialects/loops.dialect")),
-    ("kernels.dialect", include_str!("../../dialects/kernels.dialect")),
-];
+pub use rinductor_defs::Library;
 
-/// Definitions by name.
-#[derive(Default)]
-pub struct Library {
-    ops: FxHashMap<String, Arc<OpDef>>,
-    dialects: Vec<(String, String)>,
-    rules: Vec<RuleDef>,
-    /// The texts that were read, for messages about them.
-    pub sources: SourceMap,
+/// What the build script writes: the files that it checked.
+mod checked {
+    use rinductor_defs::CheckedFile;
+    use rinductor_defs::ast::ItemKind::{Declaration, Op, Rules};
+
+    include!(concat!(env!("OUT_DIR"), "/checked.rs"));
 }
 
-impl Library {
-    /// What comes with the compiler.
-    ///
-    /// # Errors
-    /// A file is wrong: what a broken build would show.
-    pub fn builtin() -> Result<Library, (Library, Vec<Diagnostic>)> {
-        let mut library = Library::default();
-        let mut wrong = Vec::new();
-        for (name, text) in FILES {
-            wrong.extend(library.load(name, text));
+/// What comes with the compiler.
+pub fn builtin() -> Library {
+    Library::of_checked(checked::FILES)
+}
+
+/// Reads a user's file and adds what it defines.
+///
+/// # Errors
+/// All that is wrong with it, in the order of its text: what the checker of dialect files finds, and assembly clauses that make no form.
+pub fn load(library: &mut Library, name: &str, text: &str) -> Vec<Diagnostic> {
+    let known = library.op_names().count();
+    let mut wrong = library.load(name, text);
+    for def in library.op_names().skip(known).filter_map(|name| library.op(name)) {
+        wrong.extend(form_error(def));
+    }
+    wrong
+}
+
+/// What is wrong with the assembly clause of an op beyond its syntax.
+fn form_error(def: &OpDef) -> Option<Diagnostic> {
+    let why = format_of(def).err()?;
+    let span = def.assembly.as_ref().map_or(def.span, |a| a.span);
+    Some(Diagnostic::error(span, format!("'{}': {why}", def.name.text)))
+}
+
+/// What parser, printer and verifier need to know of each op: worked out when it is asked for.
+pub fn registry(library: &Arc<Library>) -> Registry {
+    let mut registry = Registry::core();
+    for dialect in library.dialects() {
+        registry.add_dialect(&dialect.name.text);
+    }
+    let definitions = library.clone();
+    let source = Arc::new(move |name: &str, core: &OpInfo| match definitions.op(name) {
+        Some(def) => info_of(def, core),
+        None => core.clone(),
+    });
+    for name in library.op_names() {
+        registry.add_lazy_op(name, source.clone());
+    }
+    registry
+}
+
+fn info_of(def: &OpDef, core: &OpInfo) -> OpInfo {
+    // Forms of files that are loaded were found to be right; those of the compiler's own are all asked for by a test.
+    let format = format_of(def).ok().flatten().map(Arc::new);
+    let has = |t: &str| def.has_trait(t);
+    let graph = match &def.signature {
+        Signature::Named(sig) => sig.regions.iter().any(|r| r.kind == RegionKind::Graph),
+        Signature::Schema(_) => false,
+    };
+    OpInfo {
+        terminator: core.terminator || has("terminator"),
+        isolated: core.isolated || has("isolated_from_above"),
+        symbol: core.symbol || has("symbol"),
+        symbol_table: core.symbol_table || has("symbol_table"),
+        graph_region: core.graph_region || graph || has("graph_region"),
+        no_terminator: core.no_terminator || graph || has("no_terminator"),
+        single_block: core.single_block || has("single_block"),
+        implicit_terminator: match &*def.name.text {
+            kernels::FuncOp::NAME => Some(kernels::ReturnOp::NAME.into()),
+            kernels::ForOp::NAME => Some(kernels::YieldOp::NAME.into()),
+            _ => core.implicit_terminator.clone(),
+        },
+        symbol_uses: symbol_uses(def),
+        format: core.format.clone().or(format),
+    }
+}
+
+/// Checks every op below the module against its definition: operands, properties, regions, requirements.
+pub fn verify(library: &Library, ir: &mut Ir) -> Vec<Diagnostic> {
+    let mut wrong = Vec::new();
+    let mut defs: FxHashMap<Name, Option<&OpDef>> = FxHashMap::default();
+    let setting = Setting { facts: rinductor_index::Ranges::of_sizes(0), externs: None };
+    for op in ir.nested_ops(ir.module()) {
+        let def = *defs.entry(ir.op(op).name).or_insert_with(|| library.op(ir.op_name(op)));
+        let Some(def) = def else { continue };
+        if let Signature::Named(sig) = &def.signature {
+            signature::verify(ir, op, def, sig, &mut wrong);
+            continue;
         }
-        if wrong.is_empty() { Ok(library) } else { Err((library, wrong)) }
-    }
-
-    /// Reads a dialect file or a file of rules; what is right in it is known afterwards. A second definition of an op is an error.
-    pub fn load(&mut self, name: &str, text: &str) -> Vec<Diagnostic> {
-        let id = match self.sources.add(name, text) {
-            Ok(id) => id,
-            Err(e) => return vec![Diagnostic::error_nowhere(e)],
-        };
-        let (file, mut wrong) = rinductor_defs::read::read(&self.sources, id);
-        for d in file.dialects {
-            // A dialect may stand in several files; the first tells what it is.
-            if !self.dialects.iter().any(|(name, _)| *name == *d.name.text) {
-                self.dialects.push((d.name.text.to_string(), d.doc));
-            }
-        }
-        for op in file.ops {
-            let span = op.name.span;
-            if let Some(old) = self.ops.insert(op.name.text.to_string(), Arc::new(op)) {
-                wrong.push(
-                    Diagnostic::error(span, format!("'{}' is defined already", old.name.text))
-                        .note(old.name.span, "here"),
-                );
-            }
-        }
-        self.rules.extend(file.rules);
-        wrong
-    }
-
-    /// The definition of an op.
-    pub fn op(&self, name: &str) -> Option<&OpDef> {
-        self.ops.get(name).map(|d| &**d)
-    }
-
-    /// All definitions, by name.
-    pub fn ops(&self) -> Vec<&OpDef> {
-        let mut list: Vec<&OpDef> = self.ops.values().map(|d| &**d).collect();
-        list.sort_by(|a, b| a.name.text.cmp(&b.name.text));
-        list
-    }
-
-    /// Rewrite rules and decompositions, in the order of reading.
-    pub fn rules(&self) -> &[RuleDef] {
-        &self.rules
-    }
-
-    /// The dialects with their documentation, in the order of reading.
-    pub fn dialects(&self) -> &[(String, String)] {
-        &self.dialects
-    }
-
-    /// What parser, printer and verifier need to know of each op.
-    ///
-    /// # Errors
-    /// Assembly clauses that make no form.
-    pub fn registry(&self) -> (Registry, Vec<Diagnostic>) {
-        let mut registry = Registry::core();
-        let mut wrong = Vec::new();
-        for (name, _) in &self.dialects {
-            registry.add_dialect(name);
-        }
-        for def in self.ops.values() {
-            let format = match format_of(def) {
-                Ok(f) => f.map(Arc::new),
-                Err(why) => {
-                    let span = def.assembly.as_ref().map_or(def.span, |a| a.span);
-                    wrong.push(Diagnostic::error(span, format!("'{}': {why}", def.name.text)));
-                    None
-                }
-            };
-            let core = registry.op(&def.name.text).cloned().unwrap_or_default();
-            let has = |t: &str| def.has_trait(t);
-            let graph = match &def.signature {
-                Signature::Named(sig) => sig.regions.iter().any(|r| r.kind == RegionKind::Graph),
-                Signature::Schema(_) => false,
-            };
-            let info = OpInfo {
-                terminator: core.terminator || has("terminator"),
-                isolated: core.isolated || has("isolated_from_above"),
-                symbol: core.symbol || has("symbol"),
-                symbol_table: core.symbol_table || has("symbol_table"),
-                graph_region: core.graph_region || graph || has("graph_region"),
-                no_terminator: core.no_terminator || graph || has("no_terminator"),
-                single_block: core.single_block || has("single_block"),
-                implicit_terminator: match &*def.name.text {
-                    "kernels.func" => Some("kernels.return".into()),
-                    "kernels.for" => Some("kernels.yield".into()),
-                    _ => core.implicit_terminator.clone(),
-                },
-                symbol_uses: symbol_uses(def),
-                format: core.format.or(format),
-                ..core
-            };
-            registry.add_op(&def.name.text, info);
-        }
-        wrong.sort_by_key(|d| d.message.clone());
-        (registry, wrong)
-    }
-
-    /// Checks every op below the module against its definition: arguments, requirements, result types.
-    pub fn verify(&self, ir: &mut Ir) -> Vec<Diagnostic> {
-        let mut wrong = Vec::new();
-        let setting = Setting { facts: rinductor_index::Ranges::of_sizes(0), externs: None };
-        for op in ir.nested_ops(ir.module()) {
-            let Some(def) = self.op(ir.op_name(op)) else { continue };
-            if !matches!(def.signature, Signature::Schema(_)) {
-                continue;
-            }
-            match instance_of(ir, op, def) {
-                Err(d) => wrong.push(d),
-                Ok(instance) => {
-                    for e in rinductor_defs::verify(def, &instance, &mut ir.exprs, &setting) {
-                        let text = format!("'{}': {}", ir.op_name(op), e.message);
-                        wrong.push(Diagnostic::error(ir.place(ir.op(op).loc), text));
-                    }
+        match instance_of(ir, op, def) {
+            Err(d) => wrong.push(d),
+            Ok(instance) => {
+                for e in rinductor_defs::verify(def, &instance, &mut ir.exprs, &setting) {
+                    let text = format!("'{}': {}", ir.op_name(op), e.message);
+                    wrong.push(Diagnostic::error(ir.place(ir.op(op).loc), text));
                 }
             }
         }
-        wrong
     }
+    wrong
 }
 
 /// The properties of an op that refer to symbols.
@@ -176,4 +125,31 @@ fn symbol_uses(def: &OpDef) -> Vec<Box<str>> {
         .filter(|a| a.kind == rinductor_defs::ast::AttrKind::SymbolRef)
         .map(|a| (*a.name.text).into())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_definition_of_the_compiler_is_there_and_has_a_form_that_is_right() {
+        let library = builtin();
+        let wrong: Vec<String> = library.ops().filter_map(form_error).map(|d| d.message).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+        for (name, def) in library.op_names().zip(library.ops()) {
+            assert_eq!(name, &*def.name.text);
+        }
+        assert!(library.op_names().count() > 300 && library.rules().len() > 50);
+    }
+
+    #[test]
+    fn definitions_point_into_their_file() {
+        let library = builtin();
+        for def in library.ops() {
+            assert_eq!(library.sources().slice(def.name.span), &*def.name.text);
+        }
+        for rule in library.rules() {
+            assert_eq!(library.sources().slice(rule.pattern.op.span), &*rule.pattern.op.text);
+        }
+    }
 }

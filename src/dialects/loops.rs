@@ -4,6 +4,8 @@ use crate::ir::{Attr, AttrData, Block, InsertPoint, Ir, Loc, Op, OpSpec, Type, V
 use rinductor_index::{Atom, Expr};
 use rinductor_support::FxHashMap;
 
+views!("loops_views.rs");
+
 /// Which loop nest an op is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NestKind {
@@ -23,11 +25,11 @@ impl NestKind {
     /// The kind of an op by its name.
     pub fn of(ir: &Ir, op: Op) -> Option<NestKind> {
         Some(match ir.op_name(op) {
-            "loops.pointwise" => NestKind::Pointwise,
-            "loops.reduce" => NestKind::Reduce,
-            "loops.scan" => NestKind::Scan,
-            "loops.sort" => NestKind::Sort,
-            "loops.scatter" => NestKind::Scatter,
+            PointwiseOp::NAME => NestKind::Pointwise,
+            ReduceOp::NAME => NestKind::Reduce,
+            ScanOp::NAME => NestKind::Scan,
+            SortOp::NAME => NestKind::Sort,
+            ScatterOp::NAME => NestKind::Scatter,
             _ => return None,
         })
     }
@@ -88,7 +90,7 @@ impl Nest {
     }
     /// The loads in the body, in order.
     pub fn loads(&self, ir: &Ir) -> Vec<Op> {
-        ir.block_ops(self.body).filter(|&o| ir.is_op(o, "loops.load")).collect()
+        ir.block_ops(self.body).filter(|&o| ir.is_op(o, LoadOp::NAME)).collect()
     }
 }
 
@@ -218,7 +220,7 @@ pub fn create_nest(
     let mut entries: Vec<_> = props.iter().map(|&(n, a)| (ir.name(n), a)).collect();
     let space_attr = ir.index_map_attr(0, space);
     entries.push((ir.name("space"), space_attr));
-    if name == "loops.reduce" {
+    if name == ReduceOp::NAME {
         let over_attr = ir.index_map_attr(0, over);
         entries.push((ir.name("over"), over_attr));
     }

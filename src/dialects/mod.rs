@@ -1,12 +1,48 @@
 //! Typed views of the dialects that passes work on, what dialect files say of an op, and the `extern fn`s of dialect files.
 
+/// The views of a dialect's ops that the build script writes: one struct an op, which gives its parts by the names of its definition.
+macro_rules! views {
+    ($file:literal) => {
+        pub use ops::*;
+
+        #[allow(unused_imports)] // not each dialect has ops with all kinds of parts
+        mod ops {
+            use crate::dialects::view::{self, Groups, Values};
+            use crate::ir::format::Many;
+            use crate::ir::{Attr, Block, Dict, Ir, Op, Region, Value};
+            use rinductor_index::Expr;
+
+            include!(concat!(env!("OUT_DIR"), "/", $file));
+        }
+    };
+}
+
 pub mod format;
 pub mod infos;
 pub mod instance;
 pub mod kernels;
 pub mod library;
 pub mod loops;
+pub mod signature;
 pub mod symbols;
+pub mod view;
+
+/// Views of ops of the `aten` dialect.
+pub mod aten {
+    views!("aten_views.rs");
+}
+/// Views of the ops of the `builtin` dialect.
+pub mod builtin {
+    views!("builtin_views.rs");
+}
+/// Views of the ops of the `func` dialect.
+pub mod func {
+    views!("func_views.rs");
+}
+/// Views of the ops of the `sym` dialect.
+pub mod sym {
+    views!("sym_views.rs");
+}
 
 use crate::ir::{Attr, AttrData, FloatKind, Ir, Signedness, Type, TypeData};
 use rinductor_scalar::{DType, Scalar};

@@ -1,6 +1,7 @@
 //! Symbolic integers: which expression over symbols an `index` value is.
 
 use super::loops;
+use super::{aten, sym};
 use crate::ir::{Def, Ir, Op, Value};
 use rinductor_index::{Expr, Range, Ranges};
 
@@ -63,40 +64,49 @@ fn expr_within(ir: &mut Ir, value: Value, depth: usize) -> Option<Expr> {
             let v = ir.attr_of(op, "value").and_then(|a| ir.as_int(a))?;
             Some(ir.exprs.int(v))
         }
-        "arith.addi" | "arith.subi" | "arith.muli" | "arith.floordivsi" | "sym.mod" | "sym.sub" | "sym.add"
-        | "sym.mul" | "sym.floordiv" | "arith.maxsi" | "arith.minsi" => {
+        "arith.addi"
+        | "arith.subi"
+        | "arith.muli"
+        | "arith.floordivsi"
+        | sym::ModOp::NAME
+        | sym::SubOp::NAME
+        | sym::AddOp::NAME
+        | sym::MulOp::NAME
+        | sym::FloordivOp::NAME
+        | "arith.maxsi"
+        | "arith.minsi" => {
             let (a, b) = (operand(ir, 0)?, operand(ir, 1)?);
             Some(match ir.op_name(op) {
-                "arith.addi" | "sym.add" => ir.exprs.add(a, b),
-                "arith.subi" | "sym.sub" => ir.exprs.sub(a, b),
-                "arith.muli" | "sym.mul" => ir.exprs.mul(a, b),
-                "sym.mod" => ir.exprs.modulo(a, b),
+                "arith.addi" | sym::AddOp::NAME => ir.exprs.add(a, b),
+                "arith.subi" | sym::SubOp::NAME => ir.exprs.sub(a, b),
+                "arith.muli" | sym::MulOp::NAME => ir.exprs.mul(a, b),
+                sym::ModOp::NAME => ir.exprs.modulo(a, b),
                 "arith.maxsi" => ir.exprs.max(&[a, b]),
                 "arith.minsi" => ir.exprs.min(&[a, b]),
                 _ => ir.exprs.floordiv(a, b),
             })
         }
-        "loops.size" => loops::map_exprs(ir, op, "map").first().copied(),
-        "aten.sym_size.int" => {
+        loops::SizeOp::NAME => loops::SizeOp(op).map(ir).first().copied(),
+        aten::SymSizeIntOp::NAME => {
             let ty = ir.value_type(ir.operand(op, 0));
             let sizes = loops::sizes_of(ir, ty)?;
-            let dim = ir.attr_of(op, "dim").and_then(|a| ir.as_int(a))?;
+            let dim = aten::SymSizeIntOp(op).dim(ir)?;
             let dim = if dim < 0 { dim + sizes.len() as i64 } else { dim };
             sizes.get(usize::try_from(dim).ok()?).copied()
         }
-        "aten.sym_stride.int" => {
+        aten::SymStrideIntOp::NAME => {
             let ty = ir.value_type(ir.operand(op, 0));
             let (strides, _) = loops::strides_of(ir, ty)?;
-            let dim = ir.attr_of(op, "dim").and_then(|a| ir.as_int(a))?;
+            let dim = aten::SymStrideIntOp(op).dim(ir)?;
             let dim = if dim < 0 { dim + strides.len() as i64 } else { dim };
             strides.get(usize::try_from(dim).ok()?).copied()
         }
-        "aten.sym_numel" => {
+        aten::SymNumelOp::NAME => {
             let ty = ir.value_type(ir.operand(op, 0));
             let sizes = loops::sizes_of(ir, ty)?;
             Some(ir.exprs.product(&sizes))
         }
-        "aten.sym_storage_offset" => {
+        aten::SymStorageOffsetOp::NAME => {
             let ty = ir.value_type(ir.operand(op, 0));
             loops::strides_of(ir, ty).map(|(_, offset)| offset)
         }

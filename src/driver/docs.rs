@@ -10,9 +10,10 @@ const MADE: &str = "Made from the dialect files: `RINDUCTOR_BLESS=1 cargo test -
 
 /// The page about a dialect: its ops with what they compute, its decompositions and its rules.
 pub fn dialect_page(library: &Library, name: &str) -> String {
-    let doc = library.dialects().iter().find(|d| d.0 == name).map_or("", |d| d.1.trim());
+    let doc = library.dialects().find(|d| &*d.name.text == name).map_or("", |d| d.doc.trim());
     let mut out = format!("# The dialect `{name}`\n\n{MADE}\n\n{doc}\n");
-    let ops: Vec<&OpDef> = library.ops().into_iter().filter(|op| op.dialect() == name).collect();
+    let mut ops: Vec<&OpDef> = library.ops_of(name).collect();
+    ops.sort_by(|a, b| a.name.text.cmp(&b.name.text));
     for op in &ops {
         let text = source(library, op.span);
         let _ = write!(out, "\n## `{}`\n\n{}\n", op.name.text, if op.doc.is_empty() { "" } else { op.doc.trim() });
@@ -43,9 +44,10 @@ pub fn dialect_page(library: &Library, name: &str) -> String {
 /// The page that lists the dialects.
 pub fn dialect_list(library: &Library) -> String {
     let mut out = format!("# Dialects\n\n{MADE}\n\n| dialect | ops | |\n|---|---|---|\n");
-    for (name, doc) in library.dialects() {
-        let n = library.ops().iter().filter(|op| op.dialect() == name).count();
-        let doc = doc.trim().replace('\n', " ");
+    for dialect in library.dialects() {
+        let name = &dialect.name.text;
+        let n = library.ops_of(name).count();
+        let doc = dialect.doc.trim().replace('\n', " ");
         let first = doc.split_once(". ").map_or(doc.as_str(), |(first, _)| first).trim_end_matches('.');
         let _ = writeln!(out, "| [`{name}`]({name}.md) | {n} | {} |", first.replace('|', "\\|"));
     }
@@ -55,7 +57,7 @@ pub fn dialect_list(library: &Library) -> String {
 
 /// What stands at a span, without the documentation before it.
 fn source(library: &Library, span: Span) -> String {
-    let text = library.sources.text(span.source);
+    let text = library.sources().text(span.source);
     let item = text.get(span.start as usize..span.end as usize).unwrap_or("");
     let lines: Vec<&str> = item.trim().lines().skip_while(|l| l.starts_with("//")).collect();
     lines.join("\n")

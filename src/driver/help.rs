@@ -24,7 +24,8 @@ pub fn list_passes() -> String {
 /// All known dialects with what they are for.
 pub fn list_dialects(dialects: &Dialects) -> String {
     let mut out = String::from("Dialects:\n");
-    for (name, doc) in dialects.library.dialects() {
+    for dialect in dialects.library.dialects() {
+        let (name, doc) = (&dialect.name.text, &dialect.doc);
         let prefix = format!("{name}.");
         let ops = dialects.registry.op_names().iter().filter(|n| n.starts_with(&prefix)).count();
         let first = doc.replace('\n', " ");

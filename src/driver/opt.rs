@@ -34,10 +34,10 @@ pub fn main_opt(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
         };
     }
     let mut sources = SourceMap::new();
-    let dialects = match session::Dialects::load(&matches, cwd) {
+    let dialects = match session::Dialects::load(&matches, cwd, &mut sources) {
         Ok(dialects) => dialects,
-        Err((errors, texts)) => {
-            show(&errors, &texts, style, io);
+        Err(errors) => {
+            show(&errors, &sources, style, io);
             return 1;
         }
     };

@@ -56,10 +56,6 @@ pub fn main_quickstart(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
             show(&list, &sources, style, io);
             1
         }
-        Err(Problem::Foreign(list, other)) => {
-            show(&list, &other, style, io);
-            1
-        }
         Err(Problem::Sentence(text)) => fail(text, style, io),
     }
 }
@@ -67,8 +63,6 @@ pub fn main_quickstart(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
 /// Why it stopped.
 enum Problem {
     Diagnostics(Vec<Diagnostic>),
-    /// Errors with places in other texts.
-    Foreign(Vec<Diagnostic>, SourceMap),
     Sentence(String),
 }
 
@@ -89,7 +83,7 @@ fn text<'m>(matches: &'m ArgMatches, id: &str) -> &'m str {
 }
 
 fn run(matches: &ArgMatches, sources: &mut SourceMap, style: Style, io: &mut Io, cwd: &Path) -> Result<bool, Problem> {
-    let dialects = session::Dialects::load(matches, cwd).map_err(|(list, other)| Problem::Foreign(list, other))?;
+    let dialects = session::Dialects::load(matches, cwd, sources).map_err(Problem::Diagnostics)?;
     let file = text(matches, "input");
     let allow = matches.get_flag("allow-unregistered-dialect");
     let start = Instant::now();
@@ -194,7 +188,7 @@ impl Table<'_> {
         io::write_output(&path, printed.as_bytes(), self.cwd, io.stdout)?;
         let arguments = model.arguments()?;
         let func = ir.lookup_symbol("forward").ok_or_else(|| format!("{name} removed the function @forward"))?;
-        let results = reference::run(ir, func, &arguments, &dialects.library)?;
+        let results = reference::run(ir, func, &arguments, &*dialects.library)?;
         let verdict = model.judge(&arguments, &results)?;
         let level = Level::of(ir, ir.module()).map_or("mixed", Level::word);
         self.row(&format!("{name:21}{level:8}{:>6}{:>12}", ops(ir), show_time(time)), &verdict, &file, io)?;

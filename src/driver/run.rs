@@ -4,6 +4,7 @@ use super::args::{self, fail, flag, show, style};
 use super::inputs::{self, Bindings, Source};
 use super::reference::{self, Argument};
 use super::{Io, opt, pipelines, session};
+use crate::dialects::func;
 use crate::ir::{Ir, Op};
 use crate::pass::Level;
 use crate::pass::manager::{Config, Manager, Sink};
@@ -86,10 +87,6 @@ pub fn main_run(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
             show(&list, &sources, style, io);
             1
         }
-        Err(Problem::Foreign(list, other)) => {
-            show(&list, &other, style, io);
-            1
-        }
         Err(Problem::Sentence(text)) => fail(text, style, io),
         Err(Problem::Shown) => 1,
     }
@@ -99,8 +96,6 @@ pub fn main_run(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
 enum Problem {
     /// Errors with places in the sources of the run.
     Diagnostics(Vec<Diagnostic>),
-    /// Errors with places in other texts.
-    Foreign(Vec<Diagnostic>, SourceMap),
     /// An error without a place.
     Sentence(String),
     /// Already shown.
@@ -130,7 +125,7 @@ fn run(
     io: &mut Io,
     cwd: &Path,
 ) -> Result<(String, i32), Problem> {
-    let dialects = session::Dialects::load(matches, cwd).map_err(|(list, other)| Problem::Foreign(list, other))?;
+    let dialects = session::Dialects::load(matches, cwd, sources).map_err(Problem::Diagnostics)?;
     let file = text(matches, "input").unwrap_or("-");
     let allow = matches.get_flag("allow-unregistered-dialect");
     let mut ir = session::read_one(file, cwd, io, &dialects, allow, sources).map_err(Problem::Diagnostics)?;
@@ -195,8 +190,8 @@ fn run(
 
 /// The function to run.
 fn function(ir: &Ir, name: Option<&str>) -> Result<Op, String> {
-    let functions: Vec<Op> = ir.block_ops(ir.module_body()).filter(|&op| ir.is_op(op, "func.func")).collect();
-    let public = |&op: &Op| ir.attr_of(op, "sym_visibility").and_then(|a| ir.as_str(a)) != Some("private");
+    let functions: Vec<Op> = ir.block_ops(ir.module_body()).filter(|&op| ir.is_op(op, func::FuncOp::NAME)).collect();
+    let public = |&op: &Op| func::FuncOp(op).sym_visibility(ir) != Some("private");
     let names = || functions.iter().filter_map(|&f| ir.symbol_name(f)).collect::<Vec<_>>().join(", ");
     match name {
         Some(name) => {
@@ -291,7 +286,7 @@ impl Program {
 
     fn run(&mut self, arguments: &[Argument], dialects: &session::Dialects) -> Result<Vec<Argument>, Problem> {
         match self {
-            Program::Interpreted(ir, func) => Ok(reference::run(ir, *func, arguments, &dialects.library)?),
+            Program::Interpreted(ir, func) => Ok(reference::run(ir, *func, arguments, &*dialects.library)?),
             Program::Compiled(executable) => {
                 let arguments = arguments.iter().map(|a| match a {
                     Argument::Tensor(t) => Ok(exec::Argument::Tensor(t.clone())),

@@ -3,12 +3,11 @@
 use super::Io;
 use super::io::{display_name, read_input};
 use crate::defs::OpDef;
-use crate::dialects::library::Library;
+use crate::dialects::library::{self, Library};
 use crate::ir::registry::Registry;
 use crate::ir::verify::verify;
 use crate::ir::{Ir, Op};
 use crate::pass::{OpInfos, OpTraits};
-use crate::support::diag::render;
 use crate::support::{Diagnostic, SourceId, SourceMap, Span};
 use crate::text::{ParseOptions, decode, parse, split::split};
 use clap::ArgMatches;
@@ -18,50 +17,53 @@ use std::sync::{Arc, LazyLock};
 /// The dialects that are known in a run.
 pub struct Dialects {
     /// Definitions of ops, and rewrite rules.
-    pub library: Library,
+    pub library: Arc<Library>,
     /// What parser, printer and verifier need to know of them.
     pub registry: Registry,
 }
 
 impl Dialects {
-    /// The dialects that come with the compiler, read once in a process.
-    ///
-    /// # Panics
-    /// A dialect file of the compiler is wrong, which its tests would have shown.
+    /// The dialects that come with the compiler, set up once in a process. The build script found their files to be right.
     pub fn builtin() -> Arc<Dialects> {
-        static BUILTIN: LazyLock<Arc<Dialects>> = LazyLock::new(|| match Dialects::read(&[]) {
-            Ok(dialects) => Arc::new(dialects),
-            Err((wrong, sources)) => panic!("{}", render::render(&wrong, &sources, render::Style::Rich, false)),
-        });
+        static BUILTIN: LazyLock<Arc<Dialects>> = LazyLock::new(|| Arc::new(Dialects::of(library::builtin())));
         BUILTIN.clone()
     }
 
-    /// The dialects that come with the compiler, and those and the rules in the files of `--load-dialect` and `--load-rules`.
+    fn of(library: Library) -> Dialects {
+        let library = Arc::new(library);
+        Dialects { registry: library::registry(&library), library }
+    }
+
+    /// The dialects that come with the compiler, and those and the rules in the files of `--load-dialect` and `--load-rules`. `sources` gets
+    /// the texts of all of them: messages may point into dialect files as well as into the input.
     ///
     /// # Errors
-    /// A file cannot be read, or is wrong: errors, with the texts that they point into.
-    pub fn load(matches: &ArgMatches, cwd: &Path) -> Result<Arc<Dialects>, (Vec<Diagnostic>, SourceMap)> {
+    /// A file cannot be read, or is wrong: all errors of all files.
+    pub fn load(matches: &ArgMatches, cwd: &Path, sources: &mut SourceMap) -> Result<Arc<Dialects>, Vec<Diagnostic>> {
         let mut files = Vec::new();
+        let mut wrong = Vec::new();
         for id in ["load-dialect", "load-rules"] {
             for name in matches.get_many::<String>(id).into_iter().flatten() {
                 let text = read_input(name, cwd, &mut std::io::empty()).and_then(|bytes| {
                     String::from_utf8(bytes).map_err(|_| format!("cannot read '{name}': it is not UTF-8"))
                 });
                 match text {
-                    Ok(text) => files.push((name.clone(), text)),
-                    Err(message) => return Err((vec![Diagnostic::error_nowhere(message)], SourceMap::new())),
+                    Ok(text) => files.push((name, text)),
+                    Err(message) => wrong.push(Diagnostic::error_nowhere(message)),
                 }
             }
         }
-        if files.is_empty() { Ok(Dialects::builtin()) } else { Dialects::read(&files).map(Arc::new) }
-    }
-
-    fn read(files: &[(String, String)]) -> Result<Dialects, (Vec<Diagnostic>, SourceMap)> {
-        let mut library = Library::builtin().map_err(|(library, wrong)| (wrong, library.sources))?;
-        let mut wrong: Vec<Diagnostic> = files.iter().flat_map(|(name, text)| library.load(name, text)).collect();
-        let (registry, more) = library.registry();
-        wrong.extend(more);
-        if wrong.is_empty() { Ok(Dialects { library, registry }) } else { Err((wrong, library.sources)) }
+        let dialects = if files.is_empty() {
+            Dialects::builtin()
+        } else {
+            let mut library = library::builtin();
+            for (name, text) in files {
+                wrong.extend(library::load(&mut library, name, &text));
+            }
+            Arc::new(Dialects::of(library))
+        };
+        *sources = dialects.library.sources().clone();
+        if wrong.is_empty() { Ok(dialects) } else { Err(wrong) }
     }
 }
 
@@ -78,7 +80,7 @@ impl OpInfos for Dialects {
     fn verify(&self, ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
         let wrong = verify(ir, &self.registry, root);
         // What definitions require is asked only of IR whose structure holds.
-        if wrong.is_empty() { self.library.verify(ir) } else { wrong }
+        if wrong.is_empty() { library::verify(&self.library, ir) } else { wrong }
     }
 }
 

@@ -99,9 +99,9 @@ pub fn main_translate(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
         return fail(format!("there is no translation '{to}'"), style, io);
     };
     let mut sources = SourceMap::new();
-    let dialects = match session::Dialects::load(&matches, cwd) {
+    let dialects = match session::Dialects::load(&matches, cwd, &mut sources) {
         Ok(dialects) => dialects,
-        Err((errors, sources)) => {
+        Err(errors) => {
             show(&errors, &sources, style, io);
             return 1;
         }

@@ -5,8 +5,9 @@ use super::program::{Instr, position, scalar_instr};
 use super::value::{Array, for_each_point};
 use super::{Interp, Trap, copy};
 use crate::dialects::dtype_of;
+use crate::dialects::kernels;
 use crate::dialects::kernels::{Axis, axes_of, walked_axes};
-use crate::dialects::loops::{Access, map_exprs, sizes_of, strides_of};
+use crate::dialects::loops::{Access, sizes_of, strides_of};
 use crate::ir::{Block, Op, Value};
 use rinductor_index::Atom;
 use rinductor_scalar::Scalar;
@@ -44,31 +45,34 @@ impl Interp<'_> {
     /// An op of the host function at the kernel level.
     pub(super) fn kernel_op(&mut self, op: Op, name: &str) -> Result<(), Trap> {
         match name {
-            "kernels.alloc" => {
+            kernels::AllocOp::NAME => {
                 let result = self.ir.result(op, 0);
                 let fresh = self.buffer_like(result)?;
-                let a = if self.ir.num_operands(op) > 0 {
+                let alloc = kernels::AllocOp(op);
+                let a = if let Some(arena) = alloc.arena(&self.ir) {
                     // A place in an arena: what the plan lets overlap does overlap here too.
-                    let offset = self.ir.attr_of(op, "offset").and_then(|a| self.ir.as_int(a)).unwrap_or(0);
-                    self.tensor(self.ir.operand(op, 0))?.place_for(&fresh, offset)
+                    self.tensor(arena)?.place_for(&fresh, alloc.offset(&self.ir).unwrap_or(0))
                 } else {
                     fresh
                 };
                 self.bind(result, a);
                 Ok(())
             }
-            "kernels.dealloc" => Ok(()),
-            "kernels.constant" => self.constant(op),
-            "kernels.copy" => copy(&self.tensor(self.ir.operand(op, 0))?, &self.tensor(self.ir.operand(op, 1))?),
-            "kernels.view" => {
+            kernels::DeallocOp::NAME => Ok(()),
+            kernels::ConstantOp::NAME => self.constant(op, kernels::ConstantOp(op).value(&self.ir)),
+            kernels::CopyOp::NAME => {
+                let op = kernels::CopyOp(op);
+                copy(&self.tensor(op.from(&self.ir))?, &self.tensor(op.into(&self.ir))?)
+            }
+            kernels::ViewOp::NAME => {
                 let result = self.ir.result(op, 0);
                 let ty = self.ir.value_type(result);
                 let (sizes, strides, offset) = self.layout(ty)?;
-                let view = self.tensor(self.ir.operand(op, 0))?.view(&sizes, &strides, offset);
+                let view = self.tensor(kernels::ViewOp(op).source(&self.ir))?.view(&sizes, &strides, offset);
                 self.bind(result, view);
                 Ok(())
             }
-            "kernels.launch" => self.launch(op),
+            kernels::LaunchOp::NAME => self.launch(op),
             _ => Err(Trap::at(&self.ir, op, "has no meaning for the interpreter")),
         }
     }
@@ -88,8 +92,8 @@ impl Interp<'_> {
     }
 
     fn launch(&mut self, op: Op) -> Result<(), Trap> {
-        let callee = self.ir.attr_of(op, "callee").and_then(|a| self.ir.as_symbol(a));
-        let callee = callee.map(|n| self.ir.text(n).to_string()).unwrap_or_default();
+        let launch = kernels::LaunchOp(op);
+        let callee = launch.callee(&self.ir).to_string();
         let func = self.ir.lookup_symbol(&callee).ok_or_else(|| Trap::new(format!("there is no kernel @{callee}")))?;
         let body = self.ir.body(func).ok_or_else(|| Trap::new(format!("@{callee} has no body")))?;
         let axes = axes_of(&self.ir, func).ok_or_else(|| Trap::new(format!("@{callee} has malformed axes")))?;
@@ -101,7 +105,7 @@ impl Interp<'_> {
             tiles: FxHashMap::default(),
             buffers: FxHashMap::default(),
         };
-        for (&arg, v) in self.ir.block_args(body).to_vec().iter().zip(self.ir.operand_list(op)) {
+        for (&arg, v) in self.ir.block_args(body).to_vec().iter().zip(launch.args(&self.ir)) {
             if let Some(a) = self.arrays.get(&v) {
                 let ty = self.ir.value_type(arg);
                 let a = a.clone();
@@ -147,10 +151,10 @@ impl Interp<'_> {
         for op in self.ir.block_op_list(block) {
             let name = self.ir.op_name(op).to_string();
             match name.as_str() {
-                "kernels.yield" | "kernels.return" => return Ok(self.ir.operand_list(op).to_vec()),
-                "kernels.reduce" => self.reduce(frame, op),
-                "kernels.for" => self.walk(frame, op),
-                "kernels.store" | "kernels.atomic" => self.store(frame, op),
+                kernels::YieldOp::NAME | kernels::ReturnOp::NAME => return Ok(self.ir.operand_list(op).to_vec()),
+                kernels::ReduceOp::NAME => self.reduce(frame, op),
+                kernels::ForOp::NAME => self.walk(frame, op),
+                kernels::StoreOp::NAME | kernels::AtomicOp::NAME => self.store(frame, op),
                 _ => self.value_op(frame, op, &name),
             }
             .map_err(|t| t.or_at(&self.ir, op))?;
@@ -209,14 +213,14 @@ impl Interp<'_> {
             });
         };
         match name {
-            "kernels.axis" => {
-                let axis = crate::dialects::kernels::axis_of(&self.ir, &frame.axes, result)
+            kernels::AxisOp::NAME => {
+                let axis = kernels::axis_of(&self.ir, &frame.axes, result)
                     .ok_or_else(|| Trap::new("names an axis that the kernel does not have"))?;
                 let start = frame.start[axis]
                     .ok_or_else(|| Trap::new("asks for the position on an axis that is not walked here"))?;
                 each(&mut |lane| Ok(Scalar::index(start + lane.get(axis).copied().unwrap_or(0))));
             }
-            "kernels.load" => {
+            kernels::LoadOp::NAME => {
                 let access = Access::of(&self.ir, op, 1);
                 let index = self.tiles(frame, &access.index)?;
                 let guard = access.guard.map(|g| self.operand_tile(frame, g)).transpose()?;
@@ -235,18 +239,17 @@ impl Interp<'_> {
                         .ok_or_else(|| Trap::new(format!("reads at {at:?} a buffer of sizes {:?}", buffer.sizes)))
                 });
             }
-            "kernels.index" => {
+            kernels::IndexOp::NAME => {
                 let access = Access::of(&self.ir, op, 0);
                 let index = self.tiles(frame, &access.index)?;
                 each(&mut |lane| Ok(Scalar::i64(self.address(&access, &index, lane)?[0]).cast(dtype)));
             }
-            "kernels.position" => {
-                let value = self.operand_tile(frame, self.ir.operand(op, 0))?;
-                let guard = (self.ir.num_operands(op) > 1)
-                    .then(|| self.operand_tile(frame, self.ir.operand(op, 1)))
-                    .transpose()?;
-                let bound = *map_exprs(&self.ir, op, "bound").first().ok_or_else(|| Trap::new("has no bound"))?;
-                let (size, wrap) = (self.size(bound)?, self.ir.attr_of(op, "wrap").is_some());
+            kernels::PositionOp::NAME => {
+                let op = kernels::PositionOp(op);
+                let value = self.operand_tile(frame, op.value(&self.ir))?;
+                let guard = op.guard(&self.ir).map(|g| self.operand_tile(frame, g)).transpose()?;
+                let bound = *op.bound(&self.ir).first().ok_or_else(|| Trap::new("has no bound"))?;
+                let (size, wrap) = (self.size(bound)?, op.wrap(&self.ir));
                 each(&mut |lane| {
                     if !self.active(frame, &shape, lane) || guard.as_ref().is_some_and(|g| !g.at(lane).is_true()) {
                         return Ok(Scalar::index(0));
@@ -254,8 +257,8 @@ impl Interp<'_> {
                     position(value.at(lane).to_i64(), size, wrap).map(Scalar::index)
                 });
             }
-            "kernels.broadcast" => {
-                let value = self.operand_tile(frame, self.ir.operand(op, 0))?;
+            kernels::BroadcastOp::NAME => {
+                let value = self.operand_tile(frame, kernels::BroadcastOp(op).value(&self.ir))?;
                 each(&mut |lane| Ok(value.at(lane)));
             }
             _ => {
@@ -290,11 +293,7 @@ impl Interp<'_> {
         let guard = access.guard.map(|g| self.operand_tile(frame, g)).transpose()?;
         let buffer =
             frame.buffers.get(&access.leading[1]).cloned().ok_or_else(|| Trap::new("stores to what is no buffer"))?;
-        let mode = if self.ir.is_op(op, "kernels.atomic") {
-            self.ir.attr_of(op, "combiner").and_then(|a| self.ir.as_str(a)).unwrap_or("add").to_string()
-        } else {
-            "set".to_string()
-        };
+        let mode = kernels::AtomicOp::cast(&self.ir, op).map_or("set", |op| op.combiner(&self.ir)).to_string();
         let mut trap = Ok(());
         for_each_point(&value.shape.clone(), |lane| {
             if !self.active(frame, &value.shape, lane) || guard.as_ref().is_some_and(|g| !g.at(lane).is_true()) {
@@ -324,12 +323,7 @@ impl Interp<'_> {
     fn reduce(&mut self, frame: &mut Frame, op: Op) -> Result<(), Trap> {
         let body = self.ir.body(op).ok_or_else(|| Trap::new("has no body"))?;
         let over = self.walked(frame, op)?;
-        let words: Vec<String> = match self.ir.attr_of(op, "combiners").map(|a| self.ir.attr(a).clone()) {
-            Some(crate::ir::AttrData::Array(items)) => {
-                items.iter().filter_map(|&a| self.ir.as_str(a).map(str::to_string)).collect()
-            }
-            _ => Vec::new(),
-        };
+        let words: Vec<String> = kernels::ReduceOp(op).combiners(&self.ir).into_iter().map(str::to_string).collect();
         let results: Vec<Value> = self.ir.results(op).collect();
         let shapes: Vec<Vec<i64>> = results.iter().map(|&r| self.shape_of(r)).collect();
         // One fold for each lane of each combiner's first result.
@@ -389,8 +383,9 @@ impl Interp<'_> {
         let body = self.ir.body(op).ok_or_else(|| Trap::new("has no body"))?;
         let over = self.walked(frame, op)?;
         let args = self.ir.block_args(body).to_vec();
-        let mut carried = self.tiles(frame, &self.ir.operand_list(op))?;
-        let reverse = self.ir.attr_of(op, "reverse").is_some();
+        let walk = kernels::ForOp(op);
+        let mut carried = self.tiles(frame, &walk.carried(&self.ir))?;
+        let reverse = walk.reverse(&self.ir);
         self.steps(frame, &over, reverse, &mut |this, frame| {
             for (&arg, tile) in args.iter().zip(&carried) {
                 frame.tiles.insert(arg, tile.clone());

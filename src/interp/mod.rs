@@ -10,9 +10,10 @@ pub mod program;
 pub mod value;
 
 use crate::dialects::instance::{Call, instance_of_call};
-use crate::dialects::loops::{map_exprs, sizes_of, strides_of};
+use crate::dialects::loops::{sizes_of, strides_of};
+use crate::dialects::{aten, func, kernels, loops, sym};
 use crate::dialects::{dtype_of, symbols};
-use crate::ir::{AttrData, Ir, Loc, Op, TypeData, Value};
+use crate::ir::{Attr, AttrData, Ir, Loc, Op, TypeData, Value};
 use crate::support::Diagnostic;
 use rinductor_defs::{Arg, Number, OpDef};
 use rinductor_index::{Atom, Expr, SymId};
@@ -188,7 +189,7 @@ impl Interp<'_> {
             }
         }
         for op in self.ir.block_op_list(body) {
-            if self.ir.is_op(op, "func.return") {
+            if self.ir.is_op(op, func::ReturnOp::NAME) {
                 return self.ir.operand_list(op).into_iter().map(|v| self.output(op, v)).collect();
             }
             self.op(op)?;
@@ -283,20 +284,18 @@ impl Interp<'_> {
     fn op(&mut self, op: Op) -> Result<(), Trap> {
         let name = self.ir.op_name(op).to_string();
         match name.as_str() {
-            "aten.none" | "kernels.none" => Ok(()),
-            "aten.constant" => self.constant(op),
-            "aten.copy_" => self.copy_into(op),
-            "loops.fusion" => self.fusion(op),
-            "loops.size" | "kernels.size" => {
-                let e = *map_exprs(&self.ir, op, "map")
-                    .first()
-                    .ok_or_else(|| Trap::at(&self.ir, op, "has no expression"))?;
-                let n = self.size(e)?;
-                self.numbers.insert(self.ir.result(op, 0), n);
-                Ok(())
-            }
-            "loops.pointwise" | "loops.reduce" | "loops.scan" | "loops.sort" | "loops.scatter" => self.run_nest(op),
-            "kernels.extern" => self.call(op),
+            aten::NoneOp::NAME | kernels::NoneOp::NAME => Ok(()),
+            aten::ConstantOp::NAME => self.constant(op, aten::ConstantOp(op).value(&self.ir)),
+            aten::CopyOp::NAME => self.copy_into(op),
+            loops::FusionOp::NAME => self.fusion(op),
+            loops::SizeOp::NAME => self.one_size(op, loops::SizeOp(op).map(&self.ir).first().copied()),
+            kernels::SizeOp::NAME => self.one_size(op, kernels::SizeOp(op).map(&self.ir).first().copied()),
+            loops::PointwiseOp::NAME
+            | loops::ReduceOp::NAME
+            | loops::ScanOp::NAME
+            | loops::SortOp::NAME
+            | loops::ScatterOp::NAME => self.run_nest(op),
+            kernels::ExternOp::NAME => self.call(op),
             _ if name.starts_with("kernels.") => self.kernel_op(op, &name).map_err(|t| t.or_at(&self.ir, op)),
             _ if name.starts_with("arith.") || name.starts_with("sym.") || name.starts_with("aten.sym_") => {
                 self.number(op, &name)
@@ -305,8 +304,14 @@ impl Interp<'_> {
         }
     }
 
-    fn constant(&mut self, op: Op) -> Result<(), Trap> {
-        let attr = self.ir.attr_of(op, "value").ok_or_else(|| Trap::at(&self.ir, op, "has no value"))?;
+    /// An op whose result is the value of a size expression.
+    fn one_size(&mut self, op: Op, e: Option<Expr>) -> Result<(), Trap> {
+        let n = self.size(e.ok_or_else(|| Trap::at(&self.ir, op, "has no expression"))?)?;
+        self.numbers.insert(self.ir.result(op, 0), n);
+        Ok(())
+    }
+
+    fn constant(&mut self, op: Op, attr: Attr) -> Result<(), Trap> {
         let AttrData::Dense { ty, .. } = *self.ir.attr(attr) else {
             return Err(Trap::at(&self.ir, op, "has a value that is no dense<…>"));
         };
@@ -337,7 +342,7 @@ impl Interp<'_> {
     fn fusion(&mut self, op: Op) -> Result<(), Trap> {
         let body = self.ir.body(op).ok_or_else(|| Trap::at(&self.ir, op, "has no body"))?;
         for inner in self.ir.block_op_list(body) {
-            if self.ir.is_op(inner, "loops.return") {
+            if self.ir.is_op(inner, loops::ReturnOp::NAME) {
                 for (r, v) in self.ir.results(op).zip(self.ir.operand_list(inner)) {
                     let a = self.tensor(v)?;
                     self.bind(r, a);
@@ -368,14 +373,14 @@ impl Interp<'_> {
         let args = self.ir.operand_list(op).iter().map(|&v| operand(self, v)).collect::<Result<Vec<_>, _>>()?;
         let float = |k: usize| args.get(k).map_or(0.0, |a| a.to_f64());
         let value = match name {
-            "sym.truediv" => Scalar::f64(float(0) / float(1)),
-            "sym.add" => Scalar::f64(float(0) + float(1)),
-            "sym.sub" => Scalar::f64(float(0) - float(1)),
-            "sym.mul" => Scalar::f64(float(0) * float(1)),
-            "sym.neg" => Scalar::f64(-float(0)),
-            "sym.pow" => Scalar::f64(float(0).powf(float(1))),
-            "sym.sqrt" => Scalar::f64(float(0).sqrt()),
-            "sym.float" | "sym.sym_float" => Scalar::f64(float(0)),
+            sym::TruedivOp::NAME => Scalar::f64(float(0) / float(1)),
+            sym::AddOp::NAME => Scalar::f64(float(0) + float(1)),
+            sym::SubOp::NAME => Scalar::f64(float(0) - float(1)),
+            sym::MulOp::NAME => Scalar::f64(float(0) * float(1)),
+            sym::NegOp::NAME => Scalar::f64(-float(0)),
+            sym::PowOp::NAME => Scalar::f64(float(0).powf(float(1))),
+            sym::SymSqrtOp::NAME => Scalar::f64(float(0).sqrt()),
+            sym::SymFloatOp::NAME => Scalar::f64(float(0)),
             _ => {
                 let numbers: Vec<usize> = (0..args.len()).collect();
                 match program::scalar_instr(&self.ir, op, numbers)? {
@@ -404,7 +409,7 @@ impl Interp<'_> {
             loc: Some(self.ir.op(op).loc),
         })?;
         let instance = instance_of_call(&mut self.ir, &call, def).map_err(|d| trap(d, &self.ir))?;
-        let results = if def.semantics.is_empty() || self.ir.is_op(op, "kernels.extern") {
+        let results = if def.semantics.is_empty() || self.ir.is_op(op, kernels::ExternOp::NAME) {
             let extern_call = self.extern_call(&call, &instance.args, def)?;
             self.externs
                 .call(&extern_call)
@@ -422,7 +427,7 @@ impl Interp<'_> {
             if matches!(self.ir.ty(self.ir.value_type(r)), TypeData::None) {
                 continue;
             }
-            if self.ir.is_op(op, "kernels.extern") {
+            if self.ir.is_op(op, kernels::ExternOp::NAME) {
                 let out = self.tensor(r)?;
                 copy(&a, &out).map_err(|t| t.or_at(&self.ir, op))?;
             } else if matches!(self.ir.ty(self.ir.value_type(r)), TypeData::Index) {

@@ -4,7 +4,7 @@ use super::fold::{Fold, update};
 use super::program::{Point, Program};
 use super::value::{Array, for_each_point};
 use super::{Interp, Trap};
-use crate::dialects::loops::{Nest, NestKind};
+use crate::dialects::loops::{self, Nest, NestKind};
 use crate::ir::Op;
 use rinductor_defs as defs;
 use rinductor_index::Expr;
@@ -32,8 +32,11 @@ impl Interp<'_> {
         let space = self.sizes(&nest.space)?;
         let word = nest.combiner(&self.ir).to_string();
         let dtypes: Vec<DType> = self.result_dtypes(op)?;
-        let flag = |name: &str| self.ir.attr_of(op, name).is_some();
-        let dim = self.ir.attr_of(op, "dim").and_then(|a| self.ir.as_int(a)).unwrap_or(0) as usize;
+        let dim = match nest.kind {
+            NestKind::Scan => loops::ScanOp(op).dim(&self.ir),
+            NestKind::Sort => loops::SortOp(op).dim(&self.ir),
+            _ => 0,
+        } as usize;
         if matches!(nest.kind, NestKind::Scan | NestKind::Sort) && dim >= space.len() {
             return Err(Trap::at(&self.ir, op, "runs along a dimension that it does not have"));
         }
@@ -44,11 +47,13 @@ impl Interp<'_> {
                 self.nest(&program, &tensors, &space, Kind::Reduce { over, word: &word }, &dtypes)
             }
             NestKind::Scan => {
-                let kind = Kind::Scan { dim, word: &word, exclusive: flag("exclusive"), reverse: flag("reverse") };
+                let scan = loops::ScanOp(op);
+                let (exclusive, reverse) = (scan.exclusive(&self.ir), scan.reverse(&self.ir));
+                let kind = Kind::Scan { dim, word: &word, exclusive, reverse };
                 self.nest(&program, &tensors, &space, kind, &dtypes)
             }
             NestKind::Sort => {
-                let kind = Kind::Sort { dim, descending: flag("descending") };
+                let kind = Kind::Sort { dim, descending: loops::SortOp(op).descending(&self.ir) };
                 self.nest(&program, &tensors, &space, kind, &dtypes)
             }
             NestKind::Scatter => {

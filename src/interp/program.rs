@@ -2,7 +2,8 @@
 
 use super::Trap;
 use super::value::Array;
-use crate::dialects::loops::{Access, Dims, map_exprs};
+use crate::dialects::loops;
+use crate::dialects::loops::{Access, Dims};
 use crate::dialects::{attr_scalar, dtype_of, predicate_name};
 use crate::ir::{Block, Ir, Op, Value};
 use rinductor_defs as defs;
@@ -73,7 +74,7 @@ impl Program {
                 numbers.get(&v).copied().ok_or_else(|| Trap::at(ir, op, "uses a value from outside its body"))
             };
             match ir.op_name(op) {
-                "loops.load" => {
+                loops::LoadOp::NAME => {
                     let access = Access::of(ir, op, 1);
                     let guard = access.guard.map(|g| find(&numbers, g)).transpose()?;
                     let tensor = access.tensor();
@@ -85,21 +86,22 @@ impl Program {
                     let exprs = access.in_dims(ir, &mut dims);
                     p.instrs.push(Instr::Load(t, exprs, guard, dtype));
                 }
-                "loops.index" => {
+                loops::IndexOp::NAME => {
                     let access = Access::of(ir, op, 0);
                     let exprs = access.in_dims(ir, &mut dims);
                     p.instrs.push(Instr::Index(*exprs.first().ok_or_else(|| Trap::at(ir, op, "has no expression"))?));
                 }
-                "loops.position" => {
-                    let value = find(&numbers, ir.operand(op, 0))?;
-                    let guard = (ir.num_operands(op) > 1).then(|| find(&numbers, ir.operand(op, 1))).transpose()?;
-                    let size = *map_exprs(ir, op, "bound").first().ok_or_else(|| Trap::at(ir, op, "has no bound"))?;
-                    let wrap = ir.attr_of(op, "wrap").is_some();
-                    let dim = dims.number(ir.result(op, 0));
+                loops::PositionOp::NAME => {
+                    let at = loops::PositionOp(op);
+                    let value = find(&numbers, at.value(ir))?;
+                    let guard = at.guard(ir).map(|g| find(&numbers, g)).transpose()?;
+                    let size = *at.bound(ir).first().ok_or_else(|| Trap::at(ir, op, "has no bound"))?;
+                    let wrap = at.wrap(ir);
+                    let dim = dims.number(at.result(ir));
                     p.instrs.push(Instr::Position { value, size, wrap, guard, dim });
                 }
-                "loops.yield" | "loops.put" => {
-                    let put = ir.is_op(op, "loops.put");
+                loops::YieldOp::NAME | loops::PutOp::NAME => {
+                    let put = ir.is_op(op, loops::PutOp::NAME);
                     if put {
                         let access = Access::of(ir, op, 1);
                         p.yields.push(find(&numbers, access.tensor())?);

@@ -1,12 +1,11 @@
 //! What is known about ops by their names: traits, checks, pretty forms. Dialect files fill it; the verifier, the parser and the printer read it.
 
 use super::format::Format;
-use super::{Ir, Op};
-use rinductor_support::{Diagnostic, FxHashMap, FxHashSet};
-use std::sync::Arc;
+use rinductor_support::{FxHashMap, FxHashSet};
+use std::sync::{Arc, OnceLock};
 
-/// A check of one op: adds what is wrong with it.
-pub type VerifyFn = Arc<dyn Fn(&Ir, Op, &mut Vec<Diagnostic>) + Send + Sync>;
+/// Works out what is known of an op when it is first asked for, from its name and what was known before.
+pub type InfoFn = Arc<dyn Fn(&str, &OpInfo) -> OpInfo + Send + Sync>;
 
 /// What is known about the ops of one name.
 #[derive(Clone, Default)]
@@ -31,14 +30,21 @@ pub struct OpInfo {
     pub symbol_uses: Vec<Box<str>>,
     /// The pretty form.
     pub format: Option<Arc<Format>>,
-    /// What its definition requires.
-    pub verify: Option<VerifyFn>,
+}
+
+#[derive(Clone, Default)]
+struct Entry {
+    /// What was added; what `source` starts from.
+    added: OpInfo,
+    source: Option<InfoFn>,
+    /// What `source` gave.
+    found: OnceLock<OpInfo>,
 }
 
 /// The known ops and dialects.
 #[derive(Clone, Default)]
 pub struct Registry {
-    ops: FxHashMap<Box<str>, OpInfo>,
+    ops: FxHashMap<Box<str>, Entry>,
     dialects: FxHashSet<Box<str>>,
 }
 
@@ -48,13 +54,10 @@ impl Registry {
         Self::default()
     }
 
-    /// Knows the ops without which nothing can be written: `builtin.module`, `func.func`, `func.return`, `func.call`; and that the dialects
-    /// `aten`, `prims` and `sym` exist. Dialect files add the rest.
+    /// Knows the ops without which nothing can be written: `builtin.module`, `func.func`, `func.return`, `func.call`. Dialect files add the
+    /// rest.
     pub fn core() -> Self {
         let mut r = Self::new();
-        for d in ["builtin", "func", "aten", "prims", "sym"] {
-            r.add_dialect(d);
-        }
         let base = OpInfo::default;
         r.add_op(
             "builtin.module",
@@ -84,19 +87,27 @@ impl Registry {
     /// Makes an op known, and its dialect; replaces what was known of it.
     pub fn add_op(&mut self, name: &str, info: OpInfo) {
         self.add_dialect(name.split('.').next().unwrap_or(name));
-        self.ops.insert(name.into(), info);
+        self.ops.insert(name.into(), Entry { added: info, ..Entry::default() });
+    }
+    /// Makes an op known, and its dialect. What is known of it is asked for when it is needed.
+    pub fn add_lazy_op(&mut self, name: &str, source: InfoFn) {
+        let dialect = name.split('.').next().unwrap_or(name);
+        if !self.has_dialect(dialect) {
+            self.add_dialect(dialect);
+        }
+        self.ops.entry_ref(name).or_default().source = Some(source);
     }
     /// What is known of an op.
     pub fn op(&self, name: &str) -> Option<&OpInfo> {
-        self.ops.get(name)
+        let entry = self.ops.get(name)?;
+        Some(match &entry.source {
+            Some(source) => entry.found.get_or_init(|| source(name, &entry.added)),
+            None => &entry.added,
+        })
     }
     /// The name of a known op, as the registry holds it.
     pub fn op_key(&self, name: &str) -> Option<&str> {
         self.ops.get_key_value(name).map(|(key, _)| &**key)
-    }
-    /// What is known of an op, to be changed.
-    pub fn op_mut(&mut self, name: &str) -> Option<&mut OpInfo> {
-        self.ops.get_mut(name)
     }
     /// Whether a dialect is known.
     pub fn has_dialect(&self, name: &str) -> bool {

@@ -84,9 +84,6 @@ impl<'a> Verifier<'a> {
         if info.terminator && self.ir.parent_block(op).is_some() && self.ir.next_op(op).is_some() {
             self.error(op, "an operation that ends a block is followed by others");
         }
-        if let Some(check) = &info.verify {
-            check(self.ir, op, &mut self.diagnostics);
-        }
     }
 
     fn region(&mut self, op: Op, info: Option<&'a OpInfo>, region: Region) {

@@ -54,17 +54,6 @@ impl<'a> PassContext<'a> {
         }
     }
 
-    /// A remark about a place whose op is gone.
-    pub fn remark_at(&mut self, place: crate::support::diag::Place, message: impl Into<String>) {
-        if self.remarks {
-            self.diagnostics.push(Diagnostic::new(
-                Severity::Remark,
-                place,
-                format!("{}: {}", self.pass, message.into()),
-            ));
-        }
-    }
-
     /// Warns about an op.
     pub fn warn(&mut self, ir: &Ir, op: Op, message: impl Into<String>) {
         let place = ir.place(ir.op(op).loc);

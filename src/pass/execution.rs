@@ -1,5 +1,6 @@
 //! `--check-execution`: what functions compute before and after each pass, compared element by element.
 
+use crate::dialects::func;
 use crate::ir::{Ir, Op};
 use crate::support::{Diagnostic, Severity};
 use std::any::Any;
@@ -107,10 +108,10 @@ impl<'a> Checker<'a> {
 /// The functions of the module that others may call and that have a body.
 fn public_functions(ir: &Ir) -> impl Iterator<Item = (String, Op)> + '_ {
     ir.block_ops(ir.module_body()).filter_map(|op| {
-        let private = ir.attr_of(op, "sym_visibility").and_then(|a| ir.as_str(a)) == Some("private");
-        let has_body = ir.regions_of(op).first().is_some_and(|&r| !ir.blocks_of(r).is_empty());
-        let name = ir.symbol_name(op)?;
-        (ir.is_op(op, "func.func") && has_body && !private).then(|| (name.to_string(), op))
+        let func = func::FuncOp::cast(ir, op)?;
+        let private = func.sym_visibility(ir) == Some("private");
+        let has_body = !ir.blocks_of(func.body(ir)).is_empty();
+        (has_body && !private).then(|| (func.sym_name(ir).to_string(), op))
     })
 }
 

@@ -23,7 +23,7 @@
 use crate::ir::{Ir, Op};
 use crate::pass::{Changed, Level, Pass, PassContext};
 use crate::rewrite::{Outcome, RuleRewriter, RuleSet, greedy};
-use crate::support::Diagnostic;
+use crate::support::{Diagnostic, Severity};
 use rinductor_defs::RuleDef;
 
 crate::pass_options! {
@@ -46,28 +46,17 @@ pub static PASS: Pass<Options> = Pass {
 };
 
 fn run(ir: &mut Ir, root: Op, options: &Options, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
-    rewrite_with(ir, root, cx, |rule| !rule.decomposition && options.sets.iter().any(|s| **s == *rule.set))
+    let wanted = |rule: &RuleDef| !rule.decomposition && options.sets.iter().any(|s| **s == *rule.set);
+    Ok(rewrite_with(ir, root, cx, wanted))
 }
 
 /// Rewrites everything below `root` with the rules that `wanted` accepts.
-///
-/// # Errors
-/// A rule is wrong: the first of its errors; the others are messages of the pass.
-pub fn rewrite_with(
-    ir: &mut Ir,
-    root: Op,
-    cx: &mut PassContext,
-    wanted: impl Fn(&RuleDef) -> bool,
-) -> Result<Changed, Diagnostic> {
-    let rules = RuleSet::compile(cx.infos, wanted).map_err(|mut wrong| {
-        let rest = wrong.split_off(1);
-        rest.into_iter().for_each(|d| cx.emit(d));
-        wrong.swap_remove(0)
-    })?;
+pub fn rewrite_with(ir: &mut Ir, root: Op, cx: &mut PassContext, wanted: impl Fn(&RuleDef) -> bool) -> Changed {
+    let rules = RuleSet::compile(cx.infos, wanted);
     let outcome = apply(ir, root, &rules, cx);
     cx.count("applied", outcome.rewrites);
     cx.count("erased", outcome.erased);
-    Ok(outcome.changed().into())
+    outcome.changed().into()
 }
 
 /// Rewrites everything below `root` with a set of rules. Each application is a remark of the pass, and so is the count of each rule.
@@ -75,8 +64,12 @@ fn apply(ir: &mut Ir, root: Op, rules: &RuleSet<'_>, cx: &mut PassContext<'_>) -
     let infos = cx.infos;
     let mut rewriter = RuleRewriter::new(rules, infos, cx.wants_remarks());
     let outcome = greedy(ir, root, infos, &mut rewriter);
-    for applied in rewriter.trace.take().unwrap_or_default() {
-        cx.remark_at(ir.place(applied.loc), format!("{}: {}", rules.rules[applied.rule].name(), applied.text));
+    for at in rewriter.trace.take().unwrap_or_default() {
+        let rule = &rules.rules[at.rule];
+        let text = format!("{}: {}: {}", cx.pass(), rule.name(), at.text);
+        let remark = Diagnostic::new(Severity::Remark, ir.place(at.loc), text);
+        // Why a rule did not apply is seldom understood without the rule.
+        cx.emit(if at.applied { remark } else { remark.note(rule.def.span, "the rule") });
     }
     if cx.wants_remarks() {
         for (rule, &n) in rules.rules.iter().zip(&rewriter.counts).filter(|(_, n)| **n > 0) {

@@ -44,8 +44,8 @@ pub static PASS: Pass<Options> = Pass {
 
 fn run(ir: &mut Ir, root: Op, options: &Options, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
     let infos = cx.infos;
-    rewrite_with(ir, root, cx, |rule| {
+    Ok(rewrite_with(ir, root, cx, |rule| {
         let computed = infos.def(&rule.pattern.op.text).is_some_and(|d| !d.semantics.is_empty());
         rule.decomposition && (options.all || !computed)
-    })
+    }))
 }

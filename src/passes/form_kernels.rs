@@ -37,6 +37,7 @@ mod kernel;
 mod layout;
 mod serial;
 
+use crate::dialects::func;
 use crate::ir::{Ir, Op};
 use crate::pass::{Changed, Level, NoOptions, Pass, PassContext};
 use crate::support::Diagnostic;
@@ -45,7 +46,7 @@ use crate::support::Diagnostic;
 pub static PASS: Pass = Pass {
     name: "form-kernels",
     source: include_str!("form_kernels.rs"),
-    on: Some("func.func"),
+    on: Some(func::FuncOp::NAME),
     needs: &[Level::Loop],
     leaves: &[Level::Kernel],
     statistics: &[("kernels", "kernels made"), ("views", "nests that became views"), ("externs", "extern calls")],

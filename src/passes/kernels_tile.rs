@@ -1,6 +1,6 @@
 //! Gives one axis of each kernel a tile: the body then works on vectors along it.
 //!
-//! Before:
+//! Before, with vector-bytes=32:
 //! ```mlir
 //! kernels.func @k(%x: memref<100xf32>, %y: memref<100xf32>) axes {x = 100 tile 1 parallel} {
 //!   %xi = kernels.axis x : vector<1xindex>
@@ -39,7 +39,7 @@ pass_options! {
 pub static PASS: Pass<Options> = Pass {
     name: "kernels-tile",
     source: include_str!("kernels_tile.rs"),
-    on: Some("kernels.func"),
+    on: Some(kernels::FuncOp::NAME),
     needs: &[Level::Kernel],
     leaves: &[Level::Kernel],
     statistics: &[("tiled", "kernels that got a tile")],
@@ -139,16 +139,18 @@ impl Widen<'_> {
         let name = ir.op_name(op).to_string();
         let wants: Vec<usize> = match name.as_str() {
             // Addresses and guards are broadcast by meaning.
-            "kernels.load" | "kernels.index" | "kernels.position" | "kernels.axis" | "kernels.reduce" => Vec::new(),
-            "kernels.store" | "kernels.atomic" => {
-                if ir.operands(op).skip(2).any(|v| self.varying.contains(&v)) {
-                    vec![0]
-                } else {
-                    Vec::new()
-                }
+            kernels::LoadOp::NAME
+            | kernels::IndexOp::NAME
+            | kernels::PositionOp::NAME
+            | kernels::AxisOp::NAME
+            | kernels::ReduceOp::NAME => Vec::new(),
+            kernels::StoreOp::NAME | kernels::AtomicOp::NAME => {
+                if ir.operands(op).skip(2).any(|v| self.varying.contains(&v)) { vec![0] } else { Vec::new() }
             }
-            "kernels.for" => (0..ir.num_operands(op)).filter(|&k| self.varying.contains(&ir.result(op, k))).collect(),
-            "kernels.yield" => self.yields(ir, op),
+            kernels::ForOp::NAME => {
+                (0..ir.num_operands(op)).filter(|&k| self.varying.contains(&ir.result(op, k))).collect()
+            }
+            kernels::YieldOp::NAME => self.yields(ir, op),
             _ if ir.results(op).any(|r| self.varying.contains(&r)) => (0..ir.num_operands(op)).collect(),
             _ => Vec::new(),
         };
@@ -166,8 +168,8 @@ impl Widen<'_> {
         let Some(parent) = ir.parent_op(op) else { return Vec::new() };
         let n = ir.num_operands(op);
         let any = ir.operands(op).any(|v| self.varying.contains(&v));
-        if ir.is_op(parent, "kernels.reduce") {
-            let over = kernels::walked_axes(ir, parent).contains(&self.axes[self.axis].name);
+        if ir.is_op(parent, kernels::ReduceOp::NAME) {
+            let over = kernels::walked_axes(ir, parent).contains(&self.axes[self.axis].name.as_str());
             return if over || any { (0..n).collect() } else { Vec::new() };
         }
         (0..n).filter(|&k| self.varying.contains(&ir.result(parent, k))).collect()
@@ -190,7 +192,7 @@ impl Widen<'_> {
                 let value = ir.make_attr(AttrData::Dense { text, ty: wide });
                 ir.create_value("arith.constant", &[], wide, &[("value", value)], loc, at)
             }
-            Some(_) | None => ir.create_value("kernels.broadcast", &[v], wide, &[], loc, at),
+            Some(_) | None => ir.create_value(kernels::BroadcastOp::NAME, &[v], wide, &[], loc, at),
         };
         ir.copy_value_name(v, w);
         self.widened.insert(v, w);

@@ -31,6 +31,7 @@
 //! ```
 //! Which nests belong together is decided in `sched::group`.
 
+use crate::dialects::{func, loops};
 use crate::ir::{Block, InsertPoint, Ir, Op, OpSpec, Value};
 use crate::pass::{Changed, Level, Pass, PassContext};
 use crate::pass_options;
@@ -52,7 +53,7 @@ pass_options! {
 pub static PASS: Pass<Options> = Pass {
     name: "loops-fuse",
     source: include_str!("loops_fuse.rs"),
-    on: Some("func.func"),
+    on: Some(func::FuncOp::NAME),
     needs: &[Level::Loop],
     leaves: &[Level::Loop],
     statistics: &[("groups", "fusions made"), ("fused", "nests in them")],
@@ -111,7 +112,7 @@ fn build_fusion(ir: &mut Ir, group: &Group) {
     let types: Vec<_> = outputs.iter().map(|&v| ir.value_type(v)).collect();
     let locs: Vec<_> = group.members.iter().map(|&m| ir.op(m).loc).collect();
     let loc = ir.fused_loc(&locs);
-    let name = ir.name("loops.fusion");
+    let name = ir.name(loops::FusionOp::NAME);
     let fusion = ir.create(OpSpec::named(name).results(&types).regions(1).loc(loc), InsertPoint::After(last));
     let region = ir.regions_of(fusion)[0];
     let body = ir.add_block(region);
@@ -126,7 +127,7 @@ fn build_fusion(ir: &mut Ir, group: &Group) {
             ir.set_operand(user, operand, result);
         }
     }
-    crate::dialects::loops::create_yield(ir, "loops.return", &outputs, loc, body);
+    loops::create_yield(ir, loops::ReturnOp::NAME, &outputs, loc, body);
 }
 
 /// Puts the ops of a block into an order in which every definition stands before its uses: a fusion stands at its last member, and

@@ -25,6 +25,7 @@
 //! A view is such a nest too: inlining it turns a view of a view into one index expression.
 
 use crate::dialects::loops::{Access, Dims, Nest, NestKind, index_map};
+use crate::dialects::{func, loops};
 use crate::ir::edit::ValueMap;
 use crate::ir::{Block, InsertPoint, Ir, Op, Value};
 use crate::pass::{Changed, Level, Pass, PassContext};
@@ -46,7 +47,7 @@ pass_options! {
 pub static PASS: Pass<Options> = Pass {
     name: "loops-inline",
     source: include_str!("loops_inline.rs"),
-    on: Some("func.func"),
+    on: Some(func::FuncOp::NAME),
     needs: &[Level::Loop],
     leaves: &[Level::Loop],
     statistics: &[("inlined", "loads that were replaced by a body"), ("erased", "nests that nothing reads any more")],
@@ -145,7 +146,7 @@ pub fn inline_load(ir: &mut Ir, producer: &Nest, load: Op) {
 
 /// Whether a value is a load under this very guard, and so zero where the guard is false.
 fn zero_when_unguarded(ir: &Ir, value: Value, guard: Value) -> bool {
-    ir.def_op(value).is_some_and(|op| ir.is_op(op, "loops.load") && Access::of(ir, op, 1).guard == Some(guard))
+    ir.def_op(value).is_some_and(|op| ir.is_op(op, loops::LoadOp::NAME) && Access::of(ir, op, 1).guard == Some(guard))
 }
 
 /// A copy of a body at another place of the iteration space.
@@ -162,9 +163,9 @@ struct Copy {
 impl Copy {
     fn op(&mut self, ir: &mut Ir, op: Op) {
         match ir.op_name(op) {
-            "loops.load" => self.access(ir, op, 1, true),
-            "loops.index" => self.access(ir, op, 0, false),
-            "loops.position" => self.position(ir, op),
+            loops::LoadOp::NAME => self.access(ir, op, 1, true),
+            loops::IndexOp::NAME => self.access(ir, op, 0, false),
+            loops::PositionOp::NAME => self.position(ir, op),
             _ => {
                 ir.clone_op(op, &mut self.map, self.at);
             }

@@ -25,6 +25,7 @@ mod emit;
 
 use crate::dialects::instance::instance_of;
 use crate::dialects::symbols;
+use crate::dialects::{aten, func, loops};
 use crate::ir::{InsertPoint, Ir, Op, TypeData, Value};
 use crate::pass::{Changed, Level, NoOptions, Pass, PassContext};
 use crate::support::Diagnostic;
@@ -34,7 +35,7 @@ use rinductor_defs::{OpDef, Setting, Signature};
 pub static PASS: Pass = Pass {
     name: "lower-aten-to-loops",
     source: include_str!("lower_aten_to_loops.rs"),
-    on: Some("func.func"),
+    on: Some(func::FuncOp::NAME),
     needs: &[Level::Graph, Level::Loop],
     leaves: &[Level::Loop],
     statistics: &[
@@ -51,7 +52,11 @@ fn run(ir: &mut Ir, root: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Cha
     let setting = Setting { facts: symbols::facts(ir, root), externs: None };
     for op in ir.block_op_list(body) {
         let name = ir.op_name(op).to_string();
-        if name.starts_with("loops.") || name.starts_with("func.") || name == "aten.none" || name == "aten.constant" {
+        if name.starts_with("loops.")
+            || name.starts_with("func.")
+            || name == aten::NoneOp::NAME
+            || name == aten::ConstantOp::NAME
+        {
             continue;
         }
         if lower_sizes(ir, op) || lower_number(ir, op)? {
@@ -69,8 +74,9 @@ fn run(ir: &mut Ir, root: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Cha
             continue; // a scalar op of the host
         }
         let instance = instance_of(ir, op, def)?;
-        let semantics = rinductor_defs::instantiate(def, &instance, &mut ir.exprs, &setting)
-            .map_err(|e| Diagnostic::error(ir.place(ir.op(op).loc), format!("'{name}': {e}")))?;
+        let semantics = rinductor_defs::instantiate(def, &instance, &mut ir.exprs, &setting).map_err(|e| {
+            Diagnostic::error(ir.place(ir.op(op).loc), format!("'{name}': {e}")).note(e.span, "in its definition")
+        })?;
         let aliases = result_aliases(def);
         cx.count("nests", semantics.nests.len() as u64);
         cx.count("lowered", 1);
@@ -107,7 +113,7 @@ fn lower_sizes(ir: &mut Ir, op: Op) -> bool {
 /// `loops.size [e] : index` before `op`.
 fn size_value(ir: &mut Ir, e: rinductor_index::Expr, op: Op) -> Value {
     let (map, index, loc) = (ir.index_map_attr(0, &[e]), ir.index_type(), ir.op(op).loc);
-    ir.create_value("loops.size", &[], index, &[("map", map)], loc, InsertPoint::Before(op))
+    ir.create_value(loops::SizeOp::NAME, &[], index, &[("map", map)], loc, InsertPoint::Before(op))
 }
 
 /// An op that computes a number from symbolic integers (`sym.truediv`, …): a pointwise nest without dimensions.

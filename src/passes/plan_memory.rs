@@ -24,6 +24,7 @@
 //! A buffer whose size is symbolic is not in the arena: it is given back by `kernels.dealloc` after its last use.
 
 use crate::dialects::loops::sizes_of;
+use crate::dialects::{func, kernels};
 use crate::ir::{Block, InsertPoint, Ir, Op, Value};
 use crate::pass::{Changed, Level, NoOptions, Pass, PassContext};
 use crate::sched::cost;
@@ -35,7 +36,7 @@ use rinductor_support::FxHashMap;
 pub static PASS: Pass = Pass {
     name: "plan-memory",
     source: include_str!("plan_memory.rs"),
-    on: Some("func.func"),
+    on: Some(func::FuncOp::NAME),
     needs: &[Level::Kernel],
     leaves: &[Level::Kernel],
     statistics: &[
@@ -81,7 +82,7 @@ fn run(ir: &mut Ir, func: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Cha
         let loc = ir.op(first.alloc).loc;
         let (i8, start) = (ir.int_type(8), InsertPoint::Start(body));
         let ty = ir.memref_type(&[total as i64], i8, None);
-        let arena = ir.create_value("kernels.alloc", &[], ty, &[], loc, start);
+        let arena = ir.create_value(kernels::AllocOp::NAME, &[], ty, &[], loc, start);
         let name = ir.name("arena");
         ir.set_value_name(arena, Some(name));
         for (b, offset) in planned.iter().zip(offsets) {
@@ -105,12 +106,12 @@ fn buffers_of(ir: &mut Ir, body: Block) -> Vec<Buffer> {
         for v in ir.operand_list(op) {
             let Some(&b) = root.get(&v) else { continue };
             buffers[b].last = at;
-            buffers[b].escapes |= ir.is_op(op, "func.return");
-            if ir.is_op(op, "kernels.view") {
+            buffers[b].escapes |= ir.is_op(op, func::ReturnOp::NAME);
+            if ir.is_op(op, kernels::ViewOp::NAME) {
                 root.insert(ir.result(op, 0), b);
             }
         }
-        if ir.is_op(op, "kernels.alloc") && ir.num_operands(op) == 0 {
+        if ir.is_op(op, kernels::AllocOp::NAME) && ir.num_operands(op) == 0 {
             let buffer = ir.result(op, 0);
             let ty = ir.value_type(buffer);
             let element = cost::element_bytes(ir, ir.element_type(ty));
@@ -131,7 +132,9 @@ fn buffers_of(ir: &mut Ir, body: Block) -> Vec<Buffer> {
 /// `kernels.dealloc` after the last op that uses a buffer.
 fn free_after(ir: &mut Ir, body: Block, buffer: &Buffer) {
     // Positions are those before this pass put anything in: count only what was there.
-    let Some(last) = ir.block_ops(body).filter(|&op| !ir.is_op(op, "kernels.dealloc")).nth(buffer.last) else { return };
+    let Some(last) = ir.block_ops(body).filter(|&op| !ir.is_op(op, kernels::DeallocOp::NAME)).nth(buffer.last) else {
+        return;
+    };
     let (value, loc) = (ir.result(buffer.alloc, 0), ir.op(last).loc);
-    ir.create_op("kernels.dealloc", &[value], &[], &[], loc, InsertPoint::After(last));
+    ir.create_op(kernels::DeallocOp::NAME, &[value], &[], &[], loc, InsertPoint::After(last));
 }

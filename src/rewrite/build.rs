@@ -1,11 +1,11 @@
 //! What a rule puts in place of what it matched: ops with operands, properties as the writing rules say, and inferred types.
 
-use super::check::parameters;
 use super::facts::with_graph;
 use super::matcher::{Bindings, literal_is};
 use super::sizes::Sizes;
 use super::storage::may_replace;
 use super::types::{device_of, ir_type};
+use crate::dialects::aten;
 use crate::dialects::infos::OpInfos;
 use crate::dialects::instance::{Call, instance_of_call, tensor_type};
 use crate::dialects::{scalar_attr, type_of};
@@ -202,13 +202,13 @@ impl Builder<'_> {
     /// Makes an op.
     fn call(&mut self, op: &Ident, args: &[OpArg]) -> Result<Known, WhyNot> {
         let def = self.infos.def(&op.text).ok_or_else(|| format!("there is no op '{}'", op.text))?;
-        let numbers = parameters(def, args.iter().map(|a| (a.name.as_ref(), a.value.span))).map_err(|d| d.message)?;
+        let numbers = def.argument_numbers(args.iter().map(|a| a.name.as_ref()));
         let Signature::Schema(sig) = &def.signature else {
             return Err(format!("'{}' has no schema, so a rule cannot make it", op.text));
         };
         let mut values: Vec<Option<Known>> = vec![None; sig.params.len()];
         for (k, arg) in numbers.into_iter().zip(args) {
-            values[k] = Some(self.expr(&arg.value)?);
+            values[k.ok_or_else(|| format!("'{}' has no such argument", op.text))?] = Some(self.expr(&arg.value)?);
         }
         let (operands, props) = self.arguments(sig, &values)?;
         let name = self.ir.name(&op.text);
@@ -323,7 +323,7 @@ impl Builder<'_> {
 
     fn none(&mut self) -> Value {
         let none = self.ir.none_type();
-        let op = self.ir.create_op("aten.none", &[], &[none], &[], self.loc, InsertPoint::Before(self.root));
+        let op = self.ir.create_op(aten::NoneOp::NAME, &[], &[none], &[], self.loc, InsertPoint::Before(self.root));
         self.made.push(op);
         self.ir.result(op, 0)
     }

@@ -1,14 +1,15 @@
 //! The driver: rewrites until nothing changes, and the rules of dialect files as what it rewrites with.
 
 use super::build::build;
-use super::check::RuleSet;
 use super::edits::{Edits, Rewriter};
 use super::matcher::Matcher;
+use super::pattern::RuleSet;
+use crate::dialects::func;
 use crate::dialects::infos::OpInfos;
 use crate::dialects::symbols;
 use crate::ir::{Ir, Op};
 use rinductor_index::Ranges;
-use rinductor_support::FxHashMap;
+use rinductor_support::{FxHashMap, FxHashSet};
 
 /// What a run of the driver did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,12 +52,14 @@ pub fn greedy(ir: &mut Ir, root: Op, infos: &dyn OpInfos, rewriter: &mut dyn Rew
     outcome
 }
 
-/// One application of a rule, for the trace.
-pub struct Applied {
+/// What a rule did where its pattern matched, for the trace.
+pub struct Match {
     /// The rule's number in its set.
     pub rule: usize,
-    /// What happened, in words: the ops before and after.
+    /// What happened, in words: the ops before and after, or why nothing did.
     pub text: String,
+    /// Whether it was applied.
+    pub applied: bool,
     /// Where: the location of the root.
     pub loc: crate::ir::Loc,
 }
@@ -68,20 +71,30 @@ pub struct RuleRewriter<'a> {
     facts: FxHashMap<Op, Ranges>,
     /// How often each rule was applied.
     pub counts: Vec<u64>,
-    /// What was done, where it is wanted.
-    pub trace: Option<Vec<Applied>>,
+    /// What was done, and why not, where it is wanted.
+    pub trace: Option<Vec<Match>>,
+    /// Rules that were refused at an op, which is said once.
+    refused: FxHashSet<(usize, Op)>,
 }
 
 impl<'a> RuleRewriter<'a> {
     /// Rewrites with these rules; `trace`: whether to keep what was done.
     pub fn new(rules: &'a RuleSet<'a>, infos: &'a dyn OpInfos, trace: bool) -> Self {
         let counts = vec![0; rules.rules.len()];
-        Self { rules, infos, facts: FxHashMap::default(), counts, trace: trace.then(Vec::new) }
+        Self {
+            rules,
+            infos,
+            facts: FxHashMap::default(),
+            counts,
+            trace: trace.then(Vec::new),
+            refused: FxHashSet::default(),
+        }
     }
 
     /// What is known of the symbols around an op.
     fn facts_at(&mut self, ir: &mut Ir, op: Op) -> Ranges {
-        let func = std::iter::successors(ir.parent_op(op), |&o| ir.parent_op(o)).find(|&o| ir.is_op(o, "func.func"));
+        let func =
+            std::iter::successors(ir.parent_op(op), |&o| ir.parent_op(o)).find(|&o| ir.is_op(o, func::FuncOp::NAME));
         match func {
             Some(func) => self.facts.entry(func).or_insert_with(|| symbols::facts(ir, func)).clone(),
             None => Ranges::of_sizes(0),
@@ -105,8 +118,17 @@ impl Rewriter for RuleRewriter<'_> {
                 None => Vec::new(),
             };
             let loc = edits.ir.op(op).loc;
-            let Ok((values, made)) = build(edits.ir, self.infos, &facts, &rule.def.replacement, bindings) else {
-                continue;
+            let (values, made) = match build(edits.ir, self.infos, &facts, &rule.def.replacement, bindings) {
+                Ok(built) => built,
+                Err(why) => {
+                    if let Some(trace) = &mut self.trace
+                        && self.refused.insert((k, op))
+                    {
+                        let text = format!("not applied to {}: {why}", before.join(", "));
+                        trace.push(Match { rule: k, text, applied: false, loc });
+                    }
+                    continue;
+                }
             };
             if values.iter().zip(edits.ir.results(op)).any(|(&v, r)| v == r) {
                 continue;
@@ -114,7 +136,8 @@ impl Rewriter for RuleRewriter<'_> {
             if let Some(trace) = &mut self.trace {
                 let after: Vec<&str> = made.iter().map(|&o| edits.ir.op_name(o)).collect();
                 let after = if after.is_empty() { "a value that is there".to_string() } else { after.join(", ") };
-                trace.push(Applied { rule: k, text: format!("{} => {after}", before.join(", ")), loc });
+                let text = format!("{} => {after}", before.join(", "));
+                trace.push(Match { rule: k, text, applied: true, loc });
             }
             for &o in &made {
                 edits.visit(o);

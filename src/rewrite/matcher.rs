@@ -1,7 +1,7 @@
 //! One rule against one op: what its variables stand for, if it matches.
 
-use super::check::{Node, OpNode, Rule};
 use super::facts::with_graph;
+use super::pattern::{Node, OpNode, Rule};
 use crate::dialects::instance::instance_of;
 use crate::ir::{Def, Ir, Op, Value};
 use crate::support::FxHashMap;

@@ -1,12 +1,12 @@
 //! Rewriting: rules of dialect files matched and applied, and the driver that rewrites to a fixpoint.
 //!
 //! A rule is text beside the ops (`rule permute_permute: aten.permute(aten.permute(x, p), q) => aten.permute(x, compose(p, q));`), or in a
-//! file of its own that `--load-rules` reads. [`RuleSet::compile`] takes the rules of some sets, checks them and indexes them by the op at
+//! file of its own that `--load-rules` reads. [`RuleSet::compile`] takes the rules of some sets and indexes them by the op at
 //! their root; [`greedy`] rewrites until nothing changes, with a [`RuleRewriter`] or with a [`Rewriter`] that is written in Rust.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `check` | from a rule's text to what the matcher works on: names resolved, variables accounted for |
+//! | `pattern` | rules as the matcher works on them: ops and arguments looked up |
 //! | `matcher` | one rule against one op: bindings |
 //! | `build` | the ops of a replacement, their properties and inferred types |
 //! | `sizes` | symbolic integers as values of the graph |
@@ -17,15 +17,15 @@
 //! | `driver` | the fixpoint; rules as one of its rewriters |
 
 pub mod build;
-pub mod check;
 pub mod driver;
 pub mod edits;
 pub mod facts;
 pub mod matcher;
+pub mod pattern;
 pub mod sizes;
 pub mod storage;
 pub mod types;
 
-pub use check::{Rule, RuleSet};
-pub use driver::{Applied, Outcome, RuleRewriter, greedy};
+pub use driver::{Match, Outcome, RuleRewriter, greedy};
 pub use edits::{Edits, Rewriter};
+pub use pattern::{Rule, RuleSet};

@@ -1,6 +1,7 @@
 //! Symbolic integers as values of a graph: an `index` value for an expression over symbols.
 
 use crate::dialects::symbols;
+use crate::dialects::{aten, func, sym};
 use crate::ir::{InsertPoint, Ir, Loc, Op, TypeData, Value};
 use rinductor_index::{Atom, Expr, Lower};
 use rinductor_support::FxHashMap;
@@ -57,7 +58,7 @@ impl Writer<'_> {
     /// The argument that binds a symbol, else the size of a tensor argument.
     fn symbol(&mut self, name: &str) -> Option<Value> {
         let func = std::iter::successors(Some(self.at), |&op| self.ir.parent_op(op))
-            .find(|&op| self.ir.is_op(op, "func.func"))?;
+            .find(|&op| self.ir.is_op(op, func::FuncOp::NAME))?;
         let args = self.ir.block_args(self.ir.body(func)?).to_vec();
         for (k, &arg) in args.iter().enumerate() {
             let bound = symbols::argument_attr(self.ir, func, k, "aten.symbol").and_then(|a| self.ir.as_str(a));
@@ -69,7 +70,14 @@ impl Writer<'_> {
             if let Some(d) = self.size_that_is(arg, name) {
                 let (index, dim) = (self.ir.index_type(), self.ir.i64_attr(d as i64));
                 let at = InsertPoint::Before(self.at);
-                return Some(self.ir.create_value("aten.sym_size.int", &[arg], index, &[("dim", dim)], self.loc, at));
+                return Some(self.ir.create_value(
+                    aten::SymSizeIntOp::NAME,
+                    &[arg],
+                    index,
+                    &[("dim", dim)],
+                    self.loc,
+                    at,
+                ));
             }
         }
         None
@@ -124,7 +132,7 @@ impl Lower for Writer<'_> {
         self.binary("arith.floordivsi", a, b)
     }
     fn modulo(&mut self, a: Value, b: Value) -> Result<Value, ()> {
-        self.binary("sym.mod", a, b)
+        self.binary(sym::ModOp::NAME, a, b)
     }
     fn min(&mut self, a: Value, b: Value) -> Result<Value, ()> {
         self.binary("arith.minsi", a, b)

@@ -1,5 +1,6 @@
 //! Whose memory a tensor of a graph shares, and who sees it: a value that takes another's place must not let the caller see two tensors as one.
 
+use crate::dialects::aten;
 use crate::dialects::infos::OpInfos;
 use crate::ir::{Def, Ir, Op, Value};
 use rinductor_defs::Signature;
@@ -51,7 +52,7 @@ pub fn is_private(ir: &Ir, infos: &dyn OpInfos, value: Value) -> bool {
     let b = base(ir, infos, value);
     match ir.def(b) {
         // A constant lies in memory that the program holds from call to call.
-        Def::Result(op, _) => infos.of(ir, op).pure && !ir.is_op(op, "aten.constant") && !escapes(ir, infos, b),
+        Def::Result(op, _) => infos.of(ir, op).pure && !ir.is_op(op, aten::ConstantOp::NAME) && !escapes(ir, infos, b),
         Def::Arg(..) => false,
     }
 }

@@ -7,7 +7,12 @@ use rinductor_index::{Atom, Expr};
 /// Cost of one scalar op. Transcendentals take some ten to twenty instructions a vector; divisions and roots are long-latency ops.
 fn op_cost(name: &str) -> u32 {
     match name {
-        "loops.load" | "loops.index" | "loops.yield" | "loops.put" | "arith.constant" | "loops.return" => 0,
+        loops::LoadOp::NAME
+        | loops::IndexOp::NAME
+        | loops::YieldOp::NAME
+        | loops::PutOp::NAME
+        | "arith.constant"
+        | loops::ReturnOp::NAME => 0,
         "arith.divf" | "math.sqrt" | "math.rsqrt" | "arith.divsi" | "arith.remsi" | "arith.remf"
         | "scalar.floor_rem" => 4,
         "math.floor" | "math.ceil" | "math.absf" | "math.absi" | "math.fma" | "math.trunc" | "math.roundeven"

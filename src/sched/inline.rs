@@ -1,6 +1,7 @@
 //! Whether the body of a pointwise nest should stand where its result is read: what it costs to compute it there again, and what it saves.
 
 use super::{WhyNot, cost};
+use crate::dialects::loops;
 use crate::dialects::loops::{Access, Dims, Nest, NestKind};
 use crate::ir::{Ir, Op, Value};
 use rinductor_index::Expr;
@@ -25,7 +26,7 @@ impl Uses {
         let mut uses = Uses { loads: Vec::new(), readers: Vec::new(), places: 0, others: 0 };
         let mut places: Vec<(Op, Vec<Expr>, Option<Value>)> = Vec::new();
         for (user, operand) in all {
-            let reader = if operand == 0 && ir.is_op(user, "loops.load") { ir.parent_op(user) } else { None };
+            let reader = if operand == 0 && ir.is_op(user, loops::LoadOp::NAME) { ir.parent_op(user) } else { None };
             let Some(reader_nest) = reader.and_then(|r| Nest::of(ir, r)) else {
                 uses.others += 1;
                 continue;
@@ -49,7 +50,7 @@ impl Uses {
 /// Whether a nest only reads one tensor at other indices: a view.
 fn is_view(ir: &Ir, nest: &Nest) -> bool {
     nest.kind == NestKind::Pointwise
-        && ir.block_ops(nest.body).all(|o| ir.is_op(o, "loops.load") || ir.is_op(o, "loops.yield"))
+        && ir.block_ops(nest.body).all(|o| ir.is_op(o, loops::LoadOp::NAME) || ir.is_op(o, loops::YieldOp::NAME))
 }
 
 /// Whether inlining a nest into all its readers is worth it. A nest that reads more than `max_reads` tensors is not copied into several.
@@ -96,5 +97,5 @@ pub fn pays(ir: &mut Ir, nest: &Nest, uses: &Uses, max_reads: u32) -> Result<(),
 
 /// Whether the result of a view is wanted as a tensor: by something that is not a load.
 fn reader_needs_memory(ir: &Ir, op: Op) -> bool {
-    ir.results(op).any(|r| ir.uses(r).any(|(user, operand)| operand != 0 || !ir.is_op(user, "loops.load")))
+    ir.results(op).any(|r| ir.uses(r).any(|(user, operand)| operand != 0 || !ir.is_op(user, loops::LoadOp::NAME)))
 }

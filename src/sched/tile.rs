@@ -30,7 +30,7 @@ pub fn choose(ir: &mut Ir, func: Op, axes: &[Axis], vector_bytes: i64) -> Option
         let varying = varying_values(ir, func, axes, a);
         let (mut score, mut contiguous, mut fixed, mut scattered) = (0i64, 0, 0, 0);
         for &op in &accesses {
-            let store = !ir.is_op(op, "kernels.load");
+            let store = !ir.is_op(op, kernels::LoadOp::NAME);
             let step = kernels::step_along(ir, axes, op, a, &|v| varying.contains(&v));
             match step.and_then(|e| ir.exprs.as_int(e)) {
                 Some(1) => {
@@ -69,13 +69,13 @@ pub fn choose(ir: &mut Ir, func: Op, axes: &[Axis], vector_bytes: i64) -> Option
 
 /// Whether the steps of an axis must be taken one after the other: a loop over it hands values on, or writes where data says.
 fn in_order(ir: &Ir, func: Op, axes: &[Axis], axis: usize) -> bool {
-    ir.ops_named(func, "kernels.for").into_iter().any(|walk| {
-        if !kernels::walked_axes(ir, walk).contains(&axes[axis].name) {
+    ir.ops_named(func, kernels::ForOp::NAME).into_iter().any(|walk| {
+        if !kernels::walked_axes(ir, walk).contains(&axes[axis].name.as_str()) {
             return false;
         }
         let writes_by_data = |op: Op| match ir.op_name(op) {
-            "kernels.atomic" => true,
-            "kernels.store" => ir.operands(op).skip(2).any(|v| kernels::axis_of(ir, axes, v).is_none()),
+            kernels::AtomicOp::NAME => true,
+            kernels::StoreOp::NAME => ir.operands(op).skip(2).any(|v| kernels::axis_of(ir, axes, v).is_none()),
             _ => false,
         };
         ir.num_operands(walk) > 0 || ir.nested_ops(walk).into_iter().any(writes_by_data)
@@ -104,19 +104,19 @@ pub fn varying_values(ir: &Ir, func: Op, axes: &[Axis], axis: usize) -> FxHashSe
         let before = set.len();
         for op in ir.nested_ops(func) {
             let name = ir.op_name(op);
-            if name == "kernels.axis" {
+            if name == kernels::AxisOp::NAME {
                 if kernels::axis_of(ir, axes, ir.result(op, 0)) == Some(axis) {
                     set.insert(ir.result(op, 0));
                 }
                 continue;
             }
-            if name == "kernels.reduce" || name == "kernels.for" {
-                if name == "kernels.reduce" && kernels::walked_axes(ir, op).contains(&axes[axis].name) {
+            if name == kernels::ReduceOp::NAME || name == kernels::ForOp::NAME {
+                if name == kernels::ReduceOp::NAME && kernels::walked_axes(ir, op).contains(&axes[axis].name.as_str()) {
                     continue;
                 }
                 let Some(body) = ir.body(op) else { continue };
                 let ends = ir.last_op(body).map(|end| ir.operand_list(end)).unwrap_or_default();
-                if name == "kernels.reduce" {
+                if name == kernels::ReduceOp::NAME {
                     // Which results a yielded value reaches depends on the combiners; all vary if one does.
                     if ends.iter().any(|v| set.contains(v)) {
                         set.extend(ir.results(op));

@@ -3,6 +3,7 @@
 pub mod diag;
 pub mod id;
 pub mod intern;
+pub mod near;
 pub mod source;
 
 pub use diag::{Diagnostic, Note, Severity};

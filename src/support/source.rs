@@ -30,6 +30,7 @@ impl Span {
     }
 }
 
+#[derive(Clone, Debug)]
 struct File {
     name: String,
     text: Arc<str>,
@@ -39,8 +40,8 @@ struct File {
     first_line: u32,
 }
 
-/// The texts that spans point into.
-#[derive(Default)]
+/// The texts that spans point into. A copy shares the texts.
+#[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: Vec<File>,
 }

@@ -1,15 +1,14 @@
 //! What must hold of any text: printing and parsing give the IR back, all errors are reported, hostile texts end.
 
 use super::{ParseOptions, PrintOptions, decode, parse, print, split};
-use crate::dialects::library::Library;
+use crate::dialects::library;
 use crate::ir::Ir;
 use crate::ir::registry::Registry;
 use crate::ir::verify::verify;
 use rinductor_support::SourceMap;
 
 fn registry() -> Registry {
-    let Ok(library) = Library::builtin() else { panic!("the dialect files of this project are right") };
-    library.registry().0
+    library::registry(&std::sync::Arc::new(library::builtin()))
 }
 
 /// The IR of a text, or `line:column: message` of its errors.

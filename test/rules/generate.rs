@@ -8,7 +8,7 @@ use rinductor::dialects::library::Library;
 use rinductor::interp::Input;
 use rinductor::interp::value::{Array, for_each_point};
 use rinductor::ir::{Attr, Block, InsertPoint, Ir, Loc, Op, OpSpec, Type, TypeData, Value};
-use rinductor::rewrite::check::{Node, OpNode};
+use rinductor::rewrite::pattern::{Node, OpNode};
 use rinductor::rewrite::types::ir_type;
 use rinductor::scalar::{DType, Kind, Scalar};
 

@@ -1,5 +1,6 @@
 //! The ops of a kernel: each is emitted at the outermost level at which its operands are known.
 
+use crate::dialects::kernels;
 use rinductor_scalar::{DType, ScalarOp, from_ir};
 use rinductor_support::Diagnostic;
 
@@ -8,7 +9,6 @@ use super::axes::Range;
 use super::build::{IntPredicate, Place, V};
 use super::emit::{Emitter, LANE, is_supported};
 use super::reduce::{Combiner, rounded};
-use crate::codegen::kernel::strings;
 use crate::codegen::literal;
 use crate::ir::{Block, Op, Value};
 use inkwell::values::InstructionOpcode;
@@ -48,10 +48,10 @@ impl<'c> Emitter<'_, 'c> {
     fn emit_op(&mut self, op: Op) -> Result<(), Diagnostic> {
         let name = self.ir.op_name(op);
         match name {
-            "kernels.return" | "kernels.yield" => return Ok(()),
-            "kernels.store" => return self.emit_store(op),
-            "kernels.atomic" => return self.emit_atomic(op),
-            "kernels.reduce" | "kernels.for" => return self.emit_walk(op),
+            kernels::ReturnOp::NAME | kernels::YieldOp::NAME => return Ok(()),
+            kernels::StoreOp::NAME => return self.emit_store(op),
+            kernels::AtomicOp::NAME => return self.emit_atomic(op),
+            kernels::ReduceOp::NAME | kernels::ForOp::NAME => return self.emit_walk(op),
             _ => {}
         }
         for r in self.ir.results(op) {
@@ -64,9 +64,8 @@ impl<'c> Emitter<'_, 'c> {
             return Ok(());
         }
         match name {
-            "kernels.axis" => {
-                let axis =
-                    self.ir.attr_of(op, "axis").and_then(|a| self.ir.as_str(a)).and_then(|a| self.kernel.axis(a));
+            kernels::AxisOp::NAME => {
+                let axis = self.kernel.axis(kernels::AxisOp(op).axis(self.ir));
                 let axis = axis.ok_or_else(|| self.error(op, "no such axis"))?;
                 if self.axes[axis].is_none() {
                     let name = &self.kernel.axes[axis].name;
@@ -80,15 +79,15 @@ impl<'c> Emitter<'_, 'c> {
                 self.index.insert(self.ir.result(op, 0), e);
                 Ok(())
             }
-            "kernels.index" => {
+            kernels::IndexOp::NAME => {
                 let e = self.mapped(op, 0).and_then(|m| m.first().copied());
                 let e = e.ok_or_else(|| self.error(op, "no index expression"))?;
                 self.index.insert(self.ir.result(op, 0), e);
                 Ok(())
             }
-            "kernels.broadcast" => {
-                let from = self.ir.operand(op, 0);
-                let result = self.ir.result(op, 0);
+            kernels::BroadcastOp::NAME => {
+                let broadcast = kernels::BroadcastOp(op);
+                let (from, result) = (broadcast.value(self.ir), broadcast.result(self.ir));
                 if let Some(&e) = self.index.get(&from) {
                     self.index.insert(result, e);
                     return Ok(());
@@ -97,8 +96,8 @@ impl<'c> Emitter<'_, 'c> {
                 self.define(result, v.v, v.dtype, v.level);
                 Ok(())
             }
-            "kernels.load" => self.emit_load(op),
-            "kernels.position" => self.emit_position(op),
+            kernels::LoadOp::NAME => self.emit_load(op),
+            kernels::PositionOp::NAME => self.emit_position(op),
             "arith.constant" => {
                 let result = self.ir.result(op, 0);
                 let dtype = self.dtype(result);
@@ -157,10 +156,10 @@ impl<'c> Emitter<'_, 'c> {
     fn emit_position(&mut self, op: Op) -> Result<(), Diagnostic> {
         let bound = self.mapped(op, 1).and_then(|m| m.first().copied());
         let bound = bound.ok_or_else(|| self.error(op, "no bound"))?;
-        let wrap = self.ir.attr_of(op, "wrap").is_some_and(|a| self.ir.as_bool(a).unwrap_or(true));
-        let value = self.get(self.ir.operand(op, 0));
-        let guard = (1..self.ir.num_operands(op)).map(|i| self.ir.operand(op, i)).find(|&g| self.dtype(g) == DType::I1);
-        let guard = guard.map(|g| self.get(g));
+        let position = kernels::PositionOp(op);
+        let wrap = position.wrap(self.ir);
+        let value = self.get(position.value(self.ir));
+        let guard = position.guard(self.ir).map(|g| self.get(g));
         let n = self.lower(bound);
         let varies = self.b.lanes(value.v) > 1 || guard.is_some_and(|g| self.b.lanes(g.v) > 1);
         let mut level = value.level.max(guard.map_or(0, |g| g.level)).max(self.expr_level(bound));
@@ -250,18 +249,18 @@ impl<'c> Emitter<'_, 'c> {
     // ---- walks ----
 
     fn emit_walk(&mut self, op: Op) -> Result<(), Diagnostic> {
-        let names = strings(self.ir, op, "over").or_else(|| strings(self.ir, op, "axes")).unwrap_or_default();
-        let axes: Option<Vec<usize>> = names.iter().map(|n| self.kernel.axis(n)).collect();
+        let axes: Option<Vec<usize>> =
+            kernels::walked_axes(self.ir, op).into_iter().map(|n| self.kernel.axis(n)).collect();
         let axes = axes.filter(|a| !a.is_empty()).ok_or_else(|| self.error(op, "walks no axis of the kernel"))?;
         let body = self.ir.body(op).ok_or_else(|| self.error(op, "the body must be one block"))?;
         let tiled = axes.iter().any(|&a| self.is_tiled(a));
         let yielded: Vec<Value> = self.ir.last_op(body).map(|y| self.ir.operand_list(y).to_vec()).unwrap_or_default();
         let mut walk = Walk { op, axes, body, combiners: Vec::new(), reverse: false, tiled, unroll: 1 };
         let mut carried = Vec::new();
-        if self.ir.is_op(op, "kernels.reduce") {
+        if let Some(reduce) = kernels::ReduceOp::cast(self.ir, op) {
             let mut at = 0;
-            for name in strings(self.ir, op, "combiners").unwrap_or_default() {
-                let c = Combiner::parse(&name).ok_or_else(|| self.error(op, format!("no combiner '{name}'")))?;
+            for name in reduce.combiners(self.ir) {
+                let c = Combiner::parse(name).ok_or_else(|| self.error(op, format!("no combiner '{name}'")))?;
                 let first = *yielded.get(at).ok_or_else(|| self.error(op, "too few values yielded"))?;
                 walk.combiners.push((c, self.dtype(first)));
                 at += c.takes();
@@ -274,7 +273,7 @@ impl<'c> Emitter<'_, 'c> {
             let lanes = self.kept_lanes(&walk);
             carried = walk.combiners.iter().flat_map(|&(c, d)| c.identity(self.b, d, lanes)).collect();
         } else {
-            walk.reverse = self.ir.attr_of(op, "reverse").is_some_and(|a| self.ir.as_bool(a).unwrap_or(true));
+            walk.reverse = kernels::ForOp(op).reverse(self.ir);
             let args = self.ir.block_args(body).to_vec();
             if args.len() != self.ir.num_operands(op)
                 || (self.ir.num_results(op) != 0 && self.ir.num_results(op) != args.len())
@@ -336,8 +335,16 @@ impl<'c> Emitter<'_, 'c> {
         let mut weight = 0;
         for op in self.ir.block_ops(walk.body) {
             weight += match self.ir.op_name(op) {
-                "kernels.axis" | "kernels.broadcast" | "kernels.yield" | "arith.constant" | "kernels.index" => 0,
-                "kernels.reduce" | "kernels.for" | "kernels.store" | "kernels.atomic" | "kernels.position" => return 1,
+                kernels::AxisOp::NAME
+                | kernels::BroadcastOp::NAME
+                | kernels::YieldOp::NAME
+                | "arith.constant"
+                | kernels::IndexOp::NAME => 0,
+                kernels::ReduceOp::NAME
+                | kernels::ForOp::NAME
+                | kernels::StoreOp::NAME
+                | kernels::AtomicOp::NAME
+                | kernels::PositionOp::NAME => return 1,
                 name if name.starts_with("math.") || name.starts_with("scalar.") => 12,
                 _ => 1,
             };

@@ -3,6 +3,7 @@
 //! Code is emitted once, at the outermost loop in which all that it uses is known: a *scope* is a loop body (or the function), its *level*
 //! the number of scopes around it, and each scope remembers the instruction that enters it, before which code of the level above goes.
 
+use crate::dialects::kernels;
 use rinductor_index::{Atom, Expr, Exprs};
 use rinductor_scalar::DType;
 use rinductor_support::{Diagnostic, FxHashMap};
@@ -114,13 +115,13 @@ impl<'a, 'c> Emitter<'a, 'c> {
         };
         ir.walk(kernel.op, &mut |op| {
             let name = ir.op_name(op);
-            if name == "kernels.store" || name == "kernels.atomic" {
+            if name == kernels::StoreOp::NAME || name == kernels::AtomicOp::NAME {
                 for v in ir.operands(op) {
                     if let Some(k) = e.buffer_of(v) {
                         e.written[k] = true;
                     }
                 }
-            } else if name == "kernels.position" {
+            } else if name == kernels::PositionOp::NAME {
                 e.checks.push(op);
             }
         });
@@ -244,10 +245,10 @@ impl<'a, 'c> Emitter<'a, 'c> {
             return e;
         }
         if let Def::Result(op, _) = self.ir.def(value)
-            && matches!(self.ir.op_name(op), "kernels.broadcast" | "arith.index_cast" | "arith.index_castui")
+            && matches!(self.ir.op_name(op), kernels::BroadcastOp::NAME | "arith.index_cast" | "arith.index_castui")
         {
             let from = self.ir.operand(op, 0);
-            if self.index.contains_key(&from) || self.ir.is_op(op, "kernels.broadcast") {
+            if self.index.contains_key(&from) || self.ir.is_op(op, kernels::BroadcastOp::NAME) {
                 return self.index_expr(from);
             }
         }

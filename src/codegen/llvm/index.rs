@@ -1,5 +1,6 @@
 //! Index expressions as instructions: each part at the outermost level at which it is known, divisions as the signs allow.
 
+use crate::dialects::kernels;
 use rinductor_index::{Atom, Expr, Node};
 
 use super::build::{IntPredicate, V};
@@ -174,7 +175,7 @@ impl<'c> Emitter<'_, 'c> {
             Node::Sym(_) => true,
             Node::Dim(d) if *d < DATA => true,
             Node::Dim(d) => match self.ir.def(self.data[(*d - DATA) as usize]) {
-                Def::Result(op, _) => self.ir.is_op(op, "kernels.position"),
+                Def::Result(op, _) => self.ir.is_op(op, kernels::PositionOp::NAME),
                 Def::Arg(..) => false,
             },
             Node::Sum(terms, c) => {

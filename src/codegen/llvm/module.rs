@@ -1,5 +1,6 @@
 //! A module with the kernels of an `Ir`: equal kernels once.
 
+use crate::dialects::kernels;
 use std::fmt::Write;
 
 use inkwell::context::Context;
@@ -48,12 +49,12 @@ pub(super) fn read(ir: &Ir) -> Result<Kernels, Diagnostic> {
     let mut exprs = ir.exprs.clone();
     let (mut infos, mut distinct) = (Vec::new(), Vec::new());
     let mut seen: FxHashMap<String, String> = FxHashMap::default();
-    for op in ir.block_ops(ir.module_body()).filter(|&op| ir.is_op(op, "kernels.func")) {
+    for op in ir.block_ops(ir.module_body()).filter(|&op| ir.is_op(op, kernels::FuncOp::NAME)) {
         let kernel = Kernel::read(ir, &mut exprs, op)?;
         let function = seen.entry(canonical(ir, &kernel)).or_insert_with(|| kernel.name.clone()).clone();
         let steps = kernel.steps(&mut exprs);
         let cost = cost(ir, &mut exprs, &kernel);
-        let checks = ir.ops_named(op, "kernels.position");
+        let checks = ir.ops_named(op, kernels::PositionOp::NAME);
         infos.push(KernelInfo {
             name: kernel.name.clone(),
             function: function.clone(),
@@ -274,7 +275,11 @@ pub(super) fn cost(ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) -> Expr {
     while let Some((op, times)) = list.pop() {
         let name = ir.op_name(op);
         let weight = match name {
-            "kernels.axis" | "kernels.broadcast" | "arith.constant" | "kernels.yield" | "kernels.return" => 0,
+            kernels::AxisOp::NAME
+            | kernels::BroadcastOp::NAME
+            | "arith.constant"
+            | kernels::YieldOp::NAME
+            | kernels::ReturnOp::NAME => 0,
             _ if name.starts_with("math.") => 8,
             _ if name.starts_with("scalar.") => 16,
             _ => 2,
@@ -282,8 +287,8 @@ pub(super) fn cost(ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) -> Expr {
         sum = exprs.linear_sum(&[(1, sum), (weight, times)], 0);
         if let Some(body) = ir.body(op) {
             let mut inner = times;
-            for axis in crate::codegen::kernel::strings(ir, op, "over").unwrap_or_default() {
-                if let Some(a) = kernel.axis(&axis) {
+            for axis in kernels::walked_axes(ir, op) {
+                if let Some(a) = kernel.axis(axis) {
                     let tile = exprs.int(kernel.axes[a].tile.into());
                     let steps = exprs.ceildiv(kernel.axes[a].extent, tile);
                     inner = exprs.mul(inner, steps);

@@ -291,9 +291,9 @@ impl Checker<'_> {
     }
 
     /// Runs `f` with what is known where a condition holds (or does not): `x != none` makes x a value.
-    fn narrowed<T>(&mut self, cond: &Expr, holds: bool, f: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn narrowed<T>(&mut self, cond: &Expr, holds: bool, f: impl FnOnce(&mut Self) -> T) -> T {
         let mut names = Vec::new();
-        not_none(cond, holds, &mut names);
+        self.not_none(cond, holds, &mut names);
         let depth = self.vars.len();
         for name in names {
             if let Some(Ty::Option(inner)) = self.var(&name) {
@@ -304,6 +304,40 @@ impl Checker<'_> {
         let result = f(self);
         self.vars.truncate(depth);
         result
+    }
+
+    /// The names that are not none where a condition holds (or does not): `x != none`, and `x == y` for a y that is never none.
+    fn not_none(&mut self, cond: &Expr, holds: bool, names: &mut Vec<Str>) {
+        match &cond.kind {
+            ExprKind::Not(e) => self.not_none(e, !holds, names),
+            ExprKind::Binary { op: BinaryOp::And, lhs, rhs } if holds => {
+                self.not_none(lhs, true, names);
+                self.not_none(rhs, true, names);
+            }
+            ExprKind::Binary { op: BinaryOp::Or, lhs, rhs } if !holds => {
+                self.not_none(lhs, false, names);
+                self.not_none(rhs, false, names);
+            }
+            ExprKind::Binary { op: op @ (BinaryOp::Eq | BinaryOp::Ne), lhs, rhs } => {
+                let equal = (*op == BinaryOp::Eq) == holds;
+                for (one, other) in [(lhs, rhs), (rhs, lhs)] {
+                    let ExprKind::Name(name) = &one.kind else { continue };
+                    let none = matches!(other.kind, ExprKind::Literal(Literal::None));
+                    if none && !equal || !none && equal && self.is_some(other) {
+                        names.push(name.clone());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether an expression is never none. What is wrong in it is reported where its type is asked for.
+    fn is_some(&mut self, e: &Expr) -> bool {
+        let reported = self.diagnostics.len();
+        let ty = self.expr(e);
+        self.diagnostics.truncate(reported);
+        !matches!(ty, Ty::Option(_) | Ty::None | Ty::Any)
     }
 
     fn subscript(&mut self, of: &Expr, items: &[ListItem], span: Span) -> Ty {
@@ -384,7 +418,7 @@ impl Checker<'_> {
                     _ => Ty::Scalar,
                 }
             }
-            Callee::Extern(name) => match self.library.externs.get(name) {
+            Callee::Extern(name) => match self.library.extern_fn(name) {
                 Some(function) => {
                     let ty = FnType { params: function.params.clone(), result: function.result.clone() };
                     self.apply(name, &[ty], &types, span)
@@ -462,28 +496,6 @@ fn subst(ty: &Ty, var: &Option<Ty>) -> Ty {
         Ty::List(item) => Ty::list(subst(item, var)),
         Ty::Option(item) => Ty::option(subst(item, var)),
         other => other.clone(),
-    }
-}
-
-/// The names that are not none where a condition holds (or does not).
-fn not_none(cond: &Expr, holds: bool, names: &mut Vec<Str>) {
-    match &cond.kind {
-        ExprKind::Not(e) => not_none(e, !holds, names),
-        ExprKind::Binary { op: BinaryOp::And, lhs, rhs } if holds => {
-            not_none(lhs, true, names);
-            not_none(rhs, true, names);
-        }
-        ExprKind::Binary { op: BinaryOp::Or, lhs, rhs } if !holds => {
-            not_none(lhs, false, names);
-            not_none(rhs, false, names);
-        }
-        ExprKind::Binary { op, lhs, rhs } => {
-            let decides = matches!((op, holds), (BinaryOp::Ne, true) | (BinaryOp::Eq, false));
-            if let (ExprKind::Name(name), ExprKind::Literal(Literal::None), true) = (&lhs.kind, &rhs.kind, decides) {
-                names.push(name.clone());
-            }
-        }
-        _ => {}
     }
 }
 

@@ -5,7 +5,8 @@ use super::expr::literal_type;
 use super::{Checker, type_of_attr, type_of_operand, type_of_param};
 use crate::ast::*;
 use crate::types::Ty;
-use rinductor_support::Span;
+use rinductor_support::near::did_you_mean;
+use rinductor_support::{Diagnostic, Span};
 
 /// A parameter of an op as rules see it.
 struct Param {
@@ -42,9 +43,18 @@ fn params(op: &OpDef) -> Vec<Param> {
     }
 }
 
-impl Checker<'_> {
-    pub(super) fn rule(&mut self, rule: &mut RuleDef) {
-        self.pattern_op(&mut rule.pattern);
+/// `1 argument`, `2 arguments`.
+fn arguments(n: usize) -> String {
+    format!("{n} argument{}", if n == 1 { "" } else { "s" })
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn rule(&mut self, rule: &RuleDef) {
+        self.pattern_op(&rule.pattern);
+        if let Some(k) = rule.pattern.result {
+            let text = format!("the root of a pattern is replaced with all its results: '.{k}' does not belong here");
+            self.error(rule.pattern.span, text);
+        }
         if rule.decomposition {
             for arg in &rule.pattern.args {
                 if !matches!(arg.pattern, Pattern::Bind(_) | Pattern::Any(_)) {
@@ -56,11 +66,13 @@ impl Checker<'_> {
             self.want(condition, &Ty::Bool);
         }
         self.rewriting = true;
-        let ty = self.expr(&rule.replacement);
+        let ty = match &rule.condition {
+            Some(condition) => self.narrowed(condition, true, |c| c.expr(&rule.replacement)),
+            None => self.expr(&rule.replacement),
+        };
         self.rewriting = false;
         let Some(op) = self.library.op(&rule.pattern.op.text) else { return };
-        let count = if rule.pattern.result.is_some() { 1 } else { result_names(op).len() };
-        match (&ty, count) {
+        match (&ty, result_names(op).len()) {
             (Ty::Tuple(items), n) if items.len() == n => {}
             (Ty::Tuple(items), n) => {
                 let message = format!("{} values replace {n} results", items.len());
@@ -72,21 +84,17 @@ impl Checker<'_> {
         }
     }
 
-    /// Which parameter an argument is for.
+    /// Notes which parameter an argument is for, or says why it is for none.
     fn param_of(
         &mut self,
         op: &OpDef,
         params: &[Param],
-        position: usize,
+        number: Option<usize>,
         name: Option<&Ident>,
         span: Span,
         used: &mut Vec<usize>,
     ) -> Option<usize> {
-        let found = match name {
-            Some(name) => params.iter().position(|p| p.name == name.text),
-            None => (position < params.len()).then_some(position),
-        };
-        match (found, name) {
+        match (number, name) {
             (Some(i), _) if used.contains(&i) => {
                 self.error(span, format!("argument '{}' of '{}' stands twice", params[i].name, op.name.text));
                 None
@@ -96,21 +104,34 @@ impl Checker<'_> {
                 Some(i)
             }
             (None, Some(name)) => {
-                self.error(name.span, format!("'{}' has no argument '{}'", op.name.text, name.text));
+                let near = did_you_mean(&name.text, params.iter().map(|p| &*p.name));
+                let wrong = Diagnostic::error(name.span, format!("'{}' has no argument '{}'", op.name.text, name.text));
+                self.diagnostics.push(Diagnostic { help: near, ..wrong });
                 None
             }
             (None, None) => {
-                self.error(span, format!("'{}' takes {} arguments", op.name.text, params.len()));
+                self.error(span, format!("'{}' has {}", op.name.text, arguments(params.len())));
                 None
             }
         }
     }
 
-    fn pattern_op(&mut self, pattern: &mut OpPattern) {
+    /// The definition of an op that a rule names.
+    fn named_op(&mut self, name: &Ident) -> Option<&'a OpDef> {
         let library = self.library;
-        let Some(op) = library.op(&pattern.op.text) else {
-            self.error(pattern.op.span, format!("there is no op '{}'", pattern.op.text));
-            return;
+        let def = library.op(&name.text);
+        if def.is_none() {
+            let near = did_you_mean(&name.text, library.op_names());
+            let wrong = Diagnostic::error(name.span, format!("there is no op '{}'", name.text));
+            self.diagnostics.push(Diagnostic { help: near, ..wrong });
+        }
+        def
+    }
+
+    fn pattern_op(&mut self, pattern: &OpPattern) {
+        let Some(op) = self.named_op(&pattern.op) else {
+            // What its arguments bind is not to blame where it is used.
+            return pattern.args.iter().for_each(|arg| self.pattern(&arg.pattern, &Ty::Any));
         };
         if let Some(result) = pattern.result
             && result as usize >= result_names(op).len()
@@ -119,13 +140,11 @@ impl Checker<'_> {
         }
         let params = params(op);
         let mut used = Vec::new();
-        let mut position = 0;
-        for arg in &mut pattern.args {
-            let found = self.param_of(op, &params, position, arg.name.as_ref(), pattern.span, &mut used);
-            position += usize::from(arg.name.is_none());
+        let numbers = op.argument_numbers(pattern.args.iter().map(|a| a.name.as_ref()));
+        for (number, arg) in numbers.into_iter().zip(&pattern.args) {
+            let found = self.param_of(op, &params, number, arg.name.as_ref(), pattern.span, &mut used);
             if let Some(i) = found {
-                arg.param = i;
-                self.pattern(&mut arg.pattern, &params[i].ty);
+                self.pattern(&arg.pattern, &params[i].ty);
             }
         }
         if !pattern.rest {
@@ -138,7 +157,7 @@ impl Checker<'_> {
         }
     }
 
-    fn pattern(&mut self, pattern: &mut Pattern, ty: &Ty) {
+    fn pattern(&mut self, pattern: &Pattern, ty: &Ty) {
         match pattern {
             Pattern::Any(_) => {}
             Pattern::Bind(name) => match self.var(&name.text).cloned() {
@@ -156,10 +175,11 @@ impl Checker<'_> {
                 }
             }
             Pattern::List(items, span) => match ty {
-                Ty::List(item) => items.iter_mut().for_each(|p| self.pattern(p, item)),
+                Ty::Any => items.iter().for_each(|p| self.pattern(p, ty)),
+                Ty::List(item) => items.iter().for_each(|p| self.pattern(p, item)),
                 Ty::Option(inner) if matches!(**inner, Ty::List(_)) => {
                     if let Ty::List(item) = &**inner {
-                        items.iter_mut().for_each(|p| self.pattern(p, item));
+                        items.iter().for_each(|p| self.pattern(p, item));
                     }
                 }
                 _ => self.error(*span, format!("a list never stands for {ty}")),
@@ -175,18 +195,24 @@ impl Checker<'_> {
 
     /// The type of an op in a replacement: a tensor, or a tuple of the results.
     pub(super) fn op_call(&mut self, name: &Ident, args: &[OpArg]) -> Ty {
-        let library = self.library;
-        let Some(op) = library.op(&name.text) else {
-            self.error(name.span, format!("there is no op '{}'", name.text));
-            return Ty::Any;
-        };
+        let Some(op) = self.named_op(name) else { return Ty::Any };
+        match &op.signature {
+            Signature::Named(_) => {
+                self.error(name.span, format!("'{}' has no schema, so a rule cannot make it", op.name.text));
+            }
+            Signature::Schema(sig) if op.types.is_empty() && !sig.results.is_empty() => {
+                let text = format!("a rule cannot make '{}': the types of its results are not inferred", op.name.text);
+                let wrong = Diagnostic::error(name.span, text);
+                self.diagnostics.push(wrong.note(op.name.span, "its definition has no type clause"));
+            }
+            Signature::Schema(_) => {}
+        }
         let params = params(op);
         let mut used = Vec::new();
-        let mut position = 0;
-        for arg in args {
+        let numbers = op.argument_numbers(args.iter().map(|a| a.name.as_ref()));
+        for (number, arg) in numbers.into_iter().zip(args) {
             let ty = self.expr(&arg.value);
-            let found = self.param_of(op, &params, position, arg.name.as_ref(), arg.value.span, &mut used);
-            position += usize::from(arg.name.is_none());
+            let found = self.param_of(op, &params, number, arg.name.as_ref(), arg.value.span, &mut used);
             if let Some(i) = found {
                 let wrapped = ty.fits(&Ty::Number) && Ty::Tensor.fits(&params[i].ty);
                 if !wrapped {

@@ -22,6 +22,21 @@ impl Reader {
     }
 
     fn item(&mut self, item: Pair<'_>, file: &mut File) {
+        let span = self.span(&item);
+        let (dialects, externs, ops, rules) =
+            (file.dialects.len(), file.externs.len(), file.ops.len(), file.rules.len());
+        self.definitions(item, file);
+        let made = [
+            (ItemKind::Declaration, file.dialects.get(dialects).map(|d| &d.name)),
+            (ItemKind::Declaration, file.externs.get(externs).map(|d| &d.name)),
+            (ItemKind::Op, file.ops.get(ops).map(|d| &d.name)),
+            (ItemKind::Rules, file.rules.get(rules).map(|d| &d.name)),
+        ];
+        let made = made.into_iter().find_map(|(kind, name)| Some(Item { kind, name: name?.text.clone(), span }));
+        file.items.extend(made);
+    }
+
+    fn definitions(&mut self, item: Pair<'_>, file: &mut File) {
         let mut doc = String::new();
         for pair in item.into_inner() {
             match pair.as_rule() {
@@ -352,7 +367,7 @@ impl Reader {
                                     self.error(at, "nothing may follow '..'");
                                 }
                                 if let Some(pattern) = self.pattern(p) {
-                                    args.push(PatternArg { param: usize::MAX, name: name.take(), pattern });
+                                    args.push(PatternArg { name: name.take(), pattern });
                                 }
                             }
                             _ => {}

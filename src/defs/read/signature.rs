@@ -268,6 +268,7 @@ impl Reader {
             ("array", true) => AttrKind::Array,
             ("dict", true) => AttrKind::Dict,
             ("affine_map", true) => AttrKind::AffineMap,
+            ("index_map", true) => AttrKind::IndexMap,
             _ => {
                 self.error(span, format!("'{word}' is not a kind of property"));
                 AttrKind::Any

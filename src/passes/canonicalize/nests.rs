@@ -3,6 +3,7 @@
 use super::constant::{Const, known_int, make, width_of};
 use crate::dialects::loops::{Access, Dims, Nest, index_map, map_exprs};
 use crate::dialects::symbols;
+use crate::dialects::{func, loops};
 use crate::ir::{Def, Ir, Op, TypeData, Value};
 use crate::passes::util::zero_constant;
 use crate::rewrite::Edits;
@@ -18,8 +19,8 @@ pub struct Nests {
 /// How many operands stand before the index operands of an access.
 fn leading(name: &str) -> Option<usize> {
     match name {
-        "loops.load" | "loops.put" => Some(1),
-        "loops.index" => Some(0),
+        loops::LoadOp::NAME | loops::PutOp::NAME => Some(1),
+        loops::IndexOp::NAME => Some(0),
         _ => None,
     }
 }
@@ -33,13 +34,14 @@ impl Nests {
         let name = edits.ir.op_name(op);
         match leading(name) {
             Some(n) => self.access(edits, op, n) || index_is_constant(edits, op),
-            None if name == "loops.position" => self.position(edits, op),
+            None if name == loops::PositionOp::NAME => self.position(edits, op),
             None => false,
         }
     }
 
     fn facts_at(&mut self, ir: &mut Ir, op: Op) -> Ranges {
-        let func = std::iter::successors(ir.parent_op(op), |&o| ir.parent_op(o)).find(|&o| ir.is_op(o, "func.func"));
+        let func =
+            std::iter::successors(ir.parent_op(op), |&o| ir.parent_op(o)).find(|&o| ir.is_op(o, func::FuncOp::NAME));
         match func {
             Some(func) => self.facts.entry(func).or_insert_with(|| symbols::facts(ir, func)).clone(),
             None => Ranges::of_sizes(0),
@@ -80,7 +82,7 @@ impl Nests {
             [_, guard] if known_int(ir, *guard).is_some_and(|g| g & 1 == 0) => ir.exprs.int(0),
             &[value] => {
                 let Some(e) = expression(ir, value, &mut dims) else { return false };
-                let Some(&bound) = map_exprs(ir, op, "bound").first() else { return false };
+                let Some(&bound) = loops::PositionOp(op).bound(ir).first() else { return false };
                 let ranges = self.ranges(ir, op, &dims.values);
                 if ir.exprs.prove_in_bounds(e, bound, &ranges) != Some(true) {
                     return false;
@@ -117,7 +119,7 @@ fn expression(ir: &mut Ir, value: Value, dims: &mut Dims) -> Option<Expr> {
     if let Some(n) = known_int(ir, value) {
         return Some(ir.exprs.int(n));
     }
-    let op = ir.def_op(value).filter(|&d| ir.is_op(d, "loops.index"))?;
+    let op = ir.def_op(value).filter(|&d| ir.is_op(d, loops::IndexOp::NAME))?;
     // A narrow type could have cut the value off.
     if width_of(ir, ir.value_type(value))? < 64 {
         return None;
@@ -132,8 +134,7 @@ fn extent_of(ir: &mut Ir, value: Value) -> Option<Expr> {
             let op = ir.block_region(block).and_then(|r| ir.region_op(r))?;
             Nest::of(ir, op)?.sizes().get(k as usize).copied()
         }
-        Def::Result(op, _) if ir.is_op(op, "loops.position") => map_exprs(ir, op, "bound").first().copied(),
-        Def::Result(..) => None,
+        Def::Result(op, _) => loops::PositionOp::cast(ir, op)?.bound(ir).first().copied(),
     }
 }
 
@@ -161,7 +162,7 @@ fn rewrite_access(edits: &mut Edits<'_>, op: Op, access: &Access, dims: &Dims, e
 /// `loops.index` of a constant is a constant.
 fn index_is_constant(edits: &mut Edits<'_>, op: Op) -> bool {
     let ir = &mut *edits.ir;
-    if !ir.is_op(op, "loops.index") {
+    if !ir.is_op(op, loops::IndexOp::NAME) {
         return false;
     }
     let exprs = map_exprs(ir, op, "map");
@@ -181,7 +182,7 @@ fn guard_is_known(edits: &mut Edits<'_>, op: Op) -> bool {
     let ir = &mut *edits.ir;
     let name = ir.op_name(op).to_string();
     let guard = match name.as_str() {
-        "loops.position" => (ir.num_operands(op) > 1).then(|| ir.operand(op, 1)),
+        loops::PositionOp::NAME => (ir.num_operands(op) > 1).then(|| ir.operand(op, 1)),
         _ => match leading(&name) {
             Some(n) => Access::of(ir, op, n).guard,
             None => None,
@@ -203,7 +204,7 @@ fn guard_is_known(edits: &mut Edits<'_>, op: Op) -> bool {
     }
     // A complex number has no constant.
     let element = |ir: &Ir| ir.ty(ir.element_type(ir.value_type(ir.result(op, 0)))).clone();
-    if name != "loops.load" || matches!(element(ir), TypeData::Complex(_)) {
+    if name != loops::LoadOp::NAME || matches!(element(ir), TypeData::Complex(_)) {
         return false;
     }
     let (ty, loc) = (ir.value_type(ir.result(op, 0)), ir.op(op).loc);

@@ -1,7 +1,7 @@
 //! The pass on small texts: what is left of them.
 
 use super::PASS;
-use crate::dialects::library::Library;
+use crate::dialects::library;
 use crate::ir::Ir;
 use crate::pass::{NoOptions, Pass, PassContext};
 use crate::support::SourceMap;
@@ -9,15 +9,14 @@ use crate::text::{ParseOptions, PrintOptions, parse, print};
 
 /// Runs passes on a text, and prints.
 fn after(text: &str, passes: &[&Pass<NoOptions>]) -> String {
-    let library = Library::builtin().unwrap_or_else(|(_, wrong)| panic!("{wrong:?}"));
-    let (registry, wrong) = library.registry();
-    assert!(wrong.is_empty(), "{wrong:?}");
+    let library = std::sync::Arc::new(library::builtin());
+    let registry = library::registry(&library);
     let mut sources = SourceMap::default();
     let id = sources.add("test.ir", text).unwrap();
     let (ir, wrong) = parse(&sources, id, &ParseOptions::new(&registry).allow_unregistered(true));
     let mut ir: Ir = ir.unwrap_or_else(|| panic!("{wrong:?}"));
     for pass in passes {
-        let mut cx = PassContext::new(*pass, &library, false);
+        let mut cx = PassContext::new(*pass, &*library, false);
         let root = ir.module();
         (pass.run)(&mut ir, root, &NoOptions {}, &mut cx).unwrap();
         assert!(cx.finish().0.is_empty(), "a pass warned");

@@ -1,6 +1,7 @@
 //! The axes of a group's kernel: neighbours that every access walks as one are merged, and the innermost is the one with the smallest steps.
 
 use super::kernel::{Axis, linear};
+use crate::dialects::loops;
 use crate::dialects::loops::{Access, Dims};
 use crate::ir::{Ir, Op, Value};
 use crate::sched::group::Group;
@@ -143,8 +144,8 @@ fn collect(
     let mut dims = Dims::of_block(ir, info.nest.body);
     for op in ir.block_op_list(info.nest.body) {
         let leading = match ir.op_name(op) {
-            "loops.load" => 1,
-            "loops.index" => 0,
+            loops::LoadOp::NAME => 1,
+            loops::IndexOp::NAME => 0,
             _ => continue,
         };
         let access = Access::of(ir, op, leading);

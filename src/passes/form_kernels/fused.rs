@@ -7,6 +7,7 @@
 use super::axes;
 use super::kernel::{Kernel, Scope};
 use crate::dialects::loops::{Dims, NestKind};
+use crate::dialects::{kernels, loops};
 use crate::ir::{InsertPoint, Ir, Loc, Op, OpSpec, Type, Value};
 use crate::sched::cost;
 use crate::sched::group::Group;
@@ -150,7 +151,7 @@ impl Fused<'_> {
                 types.push(self.kernel.tile(ir, element));
             }
         }
-        let name = ir.name("kernels.reduce");
+        let name = ir.name(kernels::ReduceOp::NAME);
         let walk = ir.create(OpSpec::named(name).results(&types).regions(1).loc(loc), InsertPoint::End(top.block));
         let (over, combiners) = (self.kernel.reduced_names(ir), ir.array_attr(&combiners));
         ir.set_prop(walk, "over", Some(over));
@@ -163,7 +164,7 @@ impl Fused<'_> {
             yields.extend(self.body(ir, k, &mut scope));
         }
         self.store_full(ir, &mut scope, depth - 1, loc);
-        ir.create_op("kernels.yield", &yields, &[], &[], loc, InsertPoint::End(block));
+        ir.create_op(kernels::YieldOp::NAME, &yields, &[], &[], loc, InsertPoint::End(block));
         let mut results = ir.results(walk);
         for &k in &reductions {
             for r in ir.results(self.infos[k].nest.op) {
@@ -181,7 +182,7 @@ impl Fused<'_> {
         if !waiting {
             return;
         }
-        let name = ir.name("kernels.for");
+        let name = ir.name(kernels::ForOp::NAME);
         let walk = ir.create(OpSpec::named(name).regions(1).loc(loc), InsertPoint::End(top.block));
         let over = self.kernel.reduced_names(ir);
         ir.set_prop(walk, "over", Some(over));
@@ -189,7 +190,7 @@ impl Fused<'_> {
         let block = ir.add_block(region);
         let mut scope = self.kernel.walk(ir, top, block, loc);
         self.store_full(ir, &mut scope, usize::MAX, loc);
-        ir.create_op("kernels.yield", &[], &[], &[], loc, InsertPoint::End(block));
+        ir.create_op(kernels::YieldOp::NAME, &[], &[], &[], loc, InsertPoint::End(block));
     }
 
     /// Stores outputs that vary along the reduced axes, need no deeper reduction than `depth`, and were not stored yet.
@@ -255,7 +256,7 @@ impl Fused<'_> {
             let element = ir.element_type(element);
             let ty = self.kernel.tile(ir, element);
             let at = InsertPoint::End(scope.block);
-            let v = crate::dialects::loops::create_load(ir, "kernels.load", buffer, &dims, &exprs, None, ty, loc, at);
+            let v = loops::create_load(ir, kernels::LoadOp::NAME, buffer, &dims, &exprs, None, ty, loc, at);
             ir.copy_value_name(tensor, v);
             scope.map.insert(tensor, v);
             return v;
@@ -280,7 +281,7 @@ impl Fused<'_> {
             if op == terminator {
                 break;
             }
-            if ir.is_op(op, "loops.load") && self.member_of(ir, ir.operand(op, 0)).is_some() {
+            if ir.is_op(op, loops::LoadOp::NAME) && self.member_of(ir, ir.operand(op, 0)).is_some() {
                 let tensor = ir.operand(op, 0);
                 let v = self.value(ir, tensor, scope);
                 scope.map.insert(ir.result(op, 0), v);

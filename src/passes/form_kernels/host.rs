@@ -3,6 +3,7 @@
 use super::kernel::is_tensor;
 use super::{fused, layout, serial};
 use crate::dialects::loops::{Nest, NestKind, sizes_of, strides_of};
+use crate::dialects::{aten, func, kernels, loops};
 use crate::ir::{Attr, AttrData, Dict, InsertPoint, Ir, Op, OpSpec, Type, TypeData, Value};
 use crate::pass::OpInfos;
 use crate::sched::group::{Group, Grouping, Limits};
@@ -73,13 +74,13 @@ impl Former {
     fn op(&mut self, ir: &mut Ir, op: Op, infos: &dyn OpInfos) -> Result<(), Diagnostic> {
         let name = ir.op_name(op).to_string();
         match name.as_str() {
-            "loops.fusion" => self.fusion(ir, op),
+            loops::FusionOp::NAME => self.fusion(ir, op),
             _ if name.starts_with("loops.") && NestKind::of(ir, op).is_some() => self.nest(ir, op),
-            "func.return" => self.returns(ir, op),
-            "aten.copy_" => self.copy_into(ir, op),
-            "aten.constant" => self.constant(ir, op),
-            "loops.size" => {
-                ir.rename_op(op, "kernels.size");
+            func::ReturnOp::NAME => self.returns(ir, op),
+            aten::CopyOp::NAME => self.copy_into(ir, op),
+            aten::ConstantOp::NAME => self.constant(ir, op),
+            loops::SizeOp::NAME => {
+                ir.rename_op(op, kernels::SizeOp::NAME);
                 Ok(())
             }
             _ if name.starts_with("aten.") || name.starts_with("prims.") || name.starts_with("higher_order.") => {
@@ -93,7 +94,7 @@ impl Former {
     fn alloc(&mut self, ir: &mut Ir, value: Value, op: Op) -> Result<Value, Diagnostic> {
         let ty = layout::fresh_buffer_of(ir, ir.value_type(value)).ok_or_else(|| unsized_tensor(ir, op, value))?;
         let loc = ir.op(op).loc;
-        let buffer = ir.create_value("kernels.alloc", &[], ty, &[], loc, InsertPoint::Before(op));
+        let buffer = ir.create_value(kernels::AllocOp::NAME, &[], ty, &[], loc, InsertPoint::Before(op));
         ir.copy_value_name(value, buffer);
         self.buffers.insert(value, buffer);
         self.fresh.push(buffer);
@@ -129,7 +130,7 @@ impl Former {
 
     fn launch(&mut self, ir: &mut Ir, name: &str, operands: &[Value], op: Op) {
         let (callee, loc) = (ir.symbol_attr(name), ir.op(op).loc);
-        ir.create_op("kernels.launch", operands, &[], &[("callee", callee)], loc, InsertPoint::Before(op));
+        ir.create_op(kernels::LaunchOp::NAME, operands, &[], &[("callee", callee)], loc, InsertPoint::Before(op));
         self.outcome.kernels += 1;
     }
 
@@ -199,9 +200,9 @@ impl Former {
         let layout_of = |ir: &Ir, v: Value| buffers.get(&v).map(|&b| ir.value_type(b));
         let Some(view) = layout::as_view(ir, nest, &layout_of) else { return false };
         let result = ir.result(nest.op, 0);
-        let returned = ir.uses(result).any(|(user, _)| ir.is_op(user, "func.return"));
+        let returned = ir.uses(result).any(|(user, _)| ir.is_op(user, func::ReturnOp::NAME));
         if returned {
-            if ir.attr_of(nest.op, "fresh").is_some() {
+            if loops::PointwiseOp(nest.op).fresh(ir) {
                 return false; // memory of its own, by the meaning of the op that it comes from
             }
             let wanted = strides_of(ir, ir.value_type(result));
@@ -218,7 +219,7 @@ impl Former {
         let buffer = if ir.value_type(source) == ty {
             source
         } else {
-            let v = ir.create_value("kernels.view", &[source], ty, &[], loc, InsertPoint::Before(nest.op));
+            let v = ir.create_value(kernels::ViewOp::NAME, &[source], ty, &[], loc, InsertPoint::Before(nest.op));
             ir.copy_value_name(result, v);
             v
         };
@@ -243,7 +244,7 @@ impl Former {
             base_buffer
         } else {
             let out = self.alloc(ir, result, op)?;
-            ir.create_op("kernels.copy", &[base_buffer, out], &[], &[], loc, InsertPoint::Before(op));
+            ir.create_op(kernels::CopyOp::NAME, &[base_buffer, out], &[], &[], loc, InsertPoint::Before(op));
             out
         };
         let name = self.kernel_name(ir, &[op]);
@@ -258,8 +259,8 @@ impl Former {
         let loc = ir.op(op).loc;
         let keys_ty = ir.value_type(ir.result(op, 0));
         // The keys: the same body as a pointwise nest.
-        let name = ir.name("loops.pointwise");
-        let space = ir.attr_of(op, "space").expect("a sort has a space");
+        let name = ir.name(loops::PointwiseOp::NAME);
+        let space = ir.index_map_attr(0, &nest.space);
         let space_name = ir.name("space");
         let props = ir.make_dict([(space_name, space)]);
         let spec = OpSpec::named(name).results(&[keys_ty]).props(props).regions(1).loc(loc);
@@ -279,13 +280,12 @@ impl Former {
         for result in ir.results(op) {
             operands.push(self.alloc(ir, result, op)?);
         }
-        let flag = |ir: &Ir, name: &str| ir.attr_of(op, name).is_some();
-        let dim = ir.attr_of(op, "dim").and_then(|a| ir.as_int(a)).unwrap_or(0);
-        let (descending, stable) = (flag(ir, "descending"), true);
+        let sort = loops::SortOp(op);
+        let (dim, descending) = (sort.dim(ir), sort.descending(ir));
         let entries = [
             (ir.name("dim"), ir.i64_attr(dim)),
             (ir.name("descending"), ir.bool_attr(descending)),
-            (ir.name("stable"), ir.bool_attr(stable)),
+            (ir.name("stable"), ir.bool_attr(true)),
         ];
         let dict = ir.make_dict(entries);
         self.call(ir, "aten.sort.stable", &operands, 2, dict, op);
@@ -296,13 +296,13 @@ impl Former {
         let (callee, outs, loc) = (ir.string_attr(callee), ir.i64_attr(outs as i64), ir.op(op).loc);
         let properties = ir.make_attr(AttrData::Dict(properties));
         let props: [(&str, Attr); 3] = [("callee", callee), ("outs", outs), ("properties", properties)];
-        ir.create_op("kernels.extern", operands, &[], &props, loc, InsertPoint::Before(op));
+        ir.create_op(kernels::ExternOp::NAME, operands, &[], &props, loc, InsertPoint::Before(op));
         self.outcome.externs += 1;
     }
 
     fn external(&mut self, ir: &mut Ir, op: Op, name: &str, def: Option<&OpDef>) -> Result<(), Diagnostic> {
-        if name == "aten.none" {
-            ir.rename_op(op, "kernels.none");
+        if name == aten::NoneOp::NAME {
+            ir.rename_op(op, kernels::NoneOp::NAME);
             return Ok(());
         }
         let (given, props) = explicit_operands(ir, op, def);
@@ -316,7 +316,7 @@ impl Former {
             if matches!(ir.ty(ty), TypeData::None) {
                 // A gradient that nobody asked for: the extern op computes none.
                 let loc = ir.op(op).loc;
-                let none = ir.create_value("kernels.none", &[], ty, &[], loc, InsertPoint::Before(op));
+                let none = ir.create_value(kernels::NoneOp::NAME, &[], ty, &[], loc, InsertPoint::Before(op));
                 self.buffers.insert(result, none);
                 operands.push(none);
                 outs += 1;
@@ -336,9 +336,10 @@ impl Former {
     fn constant(&mut self, ir: &mut Ir, op: Op) -> Result<(), Diagnostic> {
         let result = ir.result(op, 0);
         let ty = layout::fresh_buffer_of(ir, ir.value_type(result)).ok_or_else(|| unsized_tensor(ir, op, result))?;
-        let value = ir.attr_of(op, "value").expect("a verified aten.constant has a value");
+        let value = aten::ConstantOp(op).value(ir);
         let loc = ir.op(op).loc;
-        let buffer = ir.create_value("kernels.constant", &[], ty, &[("value", value)], loc, InsertPoint::Before(op));
+        let buffer =
+            ir.create_value(kernels::ConstantOp::NAME, &[], ty, &[("value", value)], loc, InsertPoint::Before(op));
         ir.copy_value_name(result, buffer);
         self.buffers.insert(result, buffer);
         Ok(())
@@ -346,7 +347,8 @@ impl Former {
 
     /// `aten.copy_ %dst, %src`: the epilogue that writes a mutated input.
     fn copy_into(&mut self, ir: &mut Ir, op: Op) -> Result<(), Diagnostic> {
-        let (dst, src) = (ir.operand(op, 0), ir.operand(op, 1));
+        let copy = aten::CopyOp(op);
+        let (dst, src) = (copy.tensor(ir), copy.src(ir));
         let (Some(&to), Some(&from)) = (self.buffers.get(&dst), self.buffers.get(&src)) else { return Ok(()) };
         let (a, b) = (sizes_of(ir, ir.value_type(from)), sizes_of(ir, ir.value_type(to)));
         let same = a == b && ir.element_type(ir.value_type(from)) == ir.element_type(ir.value_type(to));
@@ -357,7 +359,7 @@ impl Former {
             );
         }
         let loc = ir.op(op).loc;
-        ir.create_op("kernels.copy", &[from, to], &[], &[], loc, InsertPoint::Before(op));
+        ir.create_op(kernels::CopyOp::NAME, &[from, to], &[], &[], loc, InsertPoint::Before(op));
         for result in ir.results(op) {
             self.buffers.insert(result, to);
         }
@@ -417,7 +419,7 @@ fn explicit_operands(ir: &mut Ir, op: Op, def: Option<&OpDef>) -> (Vec<Value>, D
         let missing = n == 0 && param.ty.is_tensor() && !param.ty.list && ir.attr_of(op, &param.name.text).is_none();
         if missing {
             let ty = ir.none_type();
-            operands.push(ir.create_value("kernels.none", &[], ty, &[], loc, InsertPoint::Before(op)));
+            operands.push(ir.create_value(kernels::NoneOp::NAME, &[], ty, &[], loc, InsertPoint::Before(op)));
         } else {
             operands.extend(next.by_ref().take(n.max(0) as usize));
         }

@@ -2,6 +2,7 @@
 
 use super::layout::{linear_offset, memref};
 use crate::dialects::kernels;
+use crate::dialects::loops;
 use crate::dialects::loops::{Access, Dims, create_load, index_map, strides_of};
 use crate::ir::edit::ValueMap;
 use crate::ir::{Attr, AttrData, Block, InsertPoint, Ir, Loc, Op, OpSpec, Type, TypeData, Value};
@@ -53,7 +54,7 @@ pub struct Scope {
 impl Kernel {
     /// A kernel without parameters, put before `before` in the module.
     pub fn new(ir: &mut Ir, axes: Vec<Axis>, before: Op, loc: Loc) -> Kernel {
-        let name = ir.name("kernels.func");
+        let name = ir.name(kernels::FuncOp::NAME);
         let func = ir.create(OpSpec::named(name).regions(1).loc(loc), InsertPoint::Before(before));
         let region = ir.regions_of(func)[0];
         let block = ir.add_block(region);
@@ -86,7 +87,7 @@ impl Kernel {
         let index = ir.index_type();
         let ty = self.tile(ir, index);
         let name = ir.string_attr(&self.axes[axis].name);
-        let v = ir.create_value("kernels.axis", &[], ty, &[("axis", name)], loc, InsertPoint::End(scope.block));
+        let v = ir.create_value(kernels::AxisOp::NAME, &[], ty, &[("axis", name)], loc, InsertPoint::End(scope.block));
         let ssa = ir.name(&format!("{}i", self.axes[axis].name));
         ir.set_value_name(v, Some(ssa));
         scope.positions[axis] = Some(v);
@@ -178,7 +179,7 @@ impl Kernel {
         let loc = ir.op(op).loc;
         self.import_constants(ir, op, scope);
         match ir.op_name(op) {
-            "loops.load" => {
+            loops::LoadOp::NAME => {
                 let access = Access::of(ir, op, 1);
                 let Some(&host) = buffers.get(&access.tensor()) else { return };
                 let (dims, exprs) = self.exprs_of(ir, &access, scope, place);
@@ -187,16 +188,16 @@ impl Kernel {
                 let ty = ir.value_type(ir.result(op, 0));
                 let ty = self.tile(ir, ty);
                 let guard = access.guard.map(|g| scope.map.get(&g).copied().unwrap_or(g));
-                let v = create_load(ir, "kernels.load", buffer, &dims, &exprs, guard, ty, loc, at);
+                let v = create_load(ir, kernels::LoadOp::NAME, buffer, &dims, &exprs, guard, ty, loc, at);
                 self.bind(ir, op, v, scope);
             }
-            "loops.index" => {
+            loops::IndexOp::NAME => {
                 let access = Access::of(ir, op, 0);
                 let (dims, exprs) = self.exprs_of(ir, &access, scope, place);
                 let (map, index) = index_map(ir, &dims, &exprs);
                 let ty = ir.value_type(ir.result(op, 0));
                 let ty = self.tile(ir, ty);
-                let v = ir.create_value("kernels.index", &index, ty, &[("map", map)], loc, at);
+                let v = ir.create_value(kernels::IndexOp::NAME, &index, ty, &[("map", map)], loc, at);
                 self.bind(ir, op, v, scope);
             }
             "arith.constant" => {
@@ -207,7 +208,11 @@ impl Kernel {
                 self.bind(ir, op, v, scope);
             }
             name => {
-                let name = if name == "loops.position" { "kernels.position".to_string() } else { name.to_string() };
+                let name = if name == loops::PositionOp::NAME {
+                    kernels::PositionOp::NAME.to_string()
+                } else {
+                    name.to_string()
+                };
                 let operands: Vec<Value> = ir.operands(op).map(|v| scope.map.get(&v).copied().unwrap_or(v)).collect();
                 let types: Vec<Type> = ir.results(op).map(|v| ir.value_type(v)).collect();
                 let types: Vec<Type> = types.into_iter().map(|t| self.tile(ir, t)).collect();
@@ -296,7 +301,7 @@ impl Kernel {
         let dims = self.dims(ir, scope);
         let (map, operands) = index_map(ir, &dims, &exprs);
         let operands: Vec<Value> = [value, buffer].into_iter().chain(operands).collect();
-        ir.create_op("kernels.store", &operands, &[], &[("map", map)], loc, InsertPoint::End(scope.block));
+        ir.create_op(kernels::StoreOp::NAME, &operands, &[], &[("map", map)], loc, InsertPoint::End(scope.block));
     }
 
     /// Completes the kernel: its name, axes and terminator. Returns the host's launch operands, made as views before `at`.
@@ -307,7 +312,7 @@ impl Kernel {
             .map(|a| kernels::Axis { name: a.name.clone(), extent: a.extent, tile: 1, reduced: a.reduced })
             .collect();
         kernels::set_axes(ir, self.func, &axes);
-        ir.create_op("kernels.return", &[], &[], &[], loc, InsertPoint::End(self.block));
+        ir.create_op(kernels::ReturnOp::NAME, &[], &[], &[], loc, InsertPoint::End(self.block));
         let symbols = self.symbols(ir);
         let mut types: Vec<Type> = self.params.iter().map(|p| p.ty).collect();
         let mut arg_attrs = vec![ir.empty_dict(); types.len()];
@@ -335,14 +340,14 @@ impl Kernel {
             operands.push(if ir.value_type(p.host) == p.ty {
                 p.host
             } else {
-                let v = ir.create_value("kernels.view", &[p.host], p.ty, &[], loc, at);
+                let v = ir.create_value(kernels::ViewOp::NAME, &[p.host], p.ty, &[], loc, at);
                 ir.copy_value_name(p.host, v);
                 v
             });
         }
         for symbol in symbols {
             let map = ir.index_map_attr(0, &[symbol]);
-            operands.push(ir.create_value("kernels.size", &[], index, &[("map", map)], loc, at));
+            operands.push(ir.create_value(kernels::SizeOp::NAME, &[], index, &[("map", map)], loc, at));
         }
         operands
     }
@@ -351,7 +356,7 @@ impl Kernel {
     fn symbols(&self, ir: &mut Ir) -> Vec<Expr> {
         let mut exprs: Vec<Expr> = self.axes.iter().map(|a| a.extent).collect();
         for p in &self.params {
-            if let Some(sizes) = crate::dialects::loops::sizes_of(ir, p.ty) {
+            if let Some(sizes) = loops::sizes_of(ir, p.ty) {
                 exprs.extend(sizes);
             }
             if let Some((strides, offset)) = strides_of(ir, p.ty) {
@@ -360,8 +365,8 @@ impl Kernel {
             }
         }
         for op in ir.nested_ops(self.func) {
-            exprs.extend(crate::dialects::loops::map_exprs(ir, op, "map"));
-            exprs.extend(crate::dialects::loops::map_exprs(ir, op, "bound"));
+            exprs.extend(loops::map_exprs(ir, op, "map"));
+            exprs.extend(loops::map_exprs(ir, op, "bound"));
         }
         let mut ids = Vec::new();
         for e in exprs {

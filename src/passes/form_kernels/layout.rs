@@ -1,5 +1,6 @@
 //! Tensors become buffers: the memref type of a tensor, dense layouts, and nests that are only views.
 
+use crate::dialects::loops;
 use crate::dialects::loops::{Access, Dims, Nest, contiguous_strides, sizes_of, strides_of};
 use crate::ir::attr::Layout;
 use crate::ir::{AttrData, DYNAMIC, Ir, Type, TypeData};
@@ -92,7 +93,7 @@ pub struct View {
 pub fn as_view(ir: &mut Ir, nest: &Nest, layout_of: &dyn Fn(&Ir, crate::ir::Value) -> Option<Type>) -> Option<View> {
     let ops = ir.block_op_list(nest.body);
     let [load, end] = ops[..] else { return None };
-    if !ir.is_op(load, "loops.load") || !ir.is_op(end, "loops.yield") || ir.num_operands(end) != 1 {
+    if !ir.is_op(load, loops::LoadOp::NAME) || !ir.is_op(end, loops::YieldOp::NAME) || ir.num_operands(end) != 1 {
         return None;
     }
     let access = Access::of(ir, load, 1);

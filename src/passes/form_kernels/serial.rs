@@ -3,6 +3,7 @@
 use super::axes::axis_names;
 use super::kernel::{Axis, Kernel, Scope};
 use crate::dialects::loops::{Access, Dims, Nest, index_map};
+use crate::dialects::{kernels, loops};
 use crate::ir::{Attr, InsertPoint, Ir, Loc, Op, OpSpec, Type, TypeData, Value};
 use crate::support::Diagnostic;
 use rinductor_index::{Atom, Expr};
@@ -60,7 +61,7 @@ fn walk_op(
     loc: Loc,
 ) -> (Op, crate::ir::Block) {
     let types: Vec<Type> = carried.iter().map(|&v| ir.value_type(v)).collect();
-    let name = ir.name("kernels.for");
+    let name = ir.name(kernels::ForOp::NAME);
     let spec = OpSpec::named(name).operands(carried).results(&types).regions(1).loc(loc);
     let walk = ir.create(spec, InsertPoint::End(top.block));
     let over = kernel.reduced_names(ir);
@@ -91,9 +92,8 @@ pub fn scan(
     at: InsertPoint,
 ) -> Result<Vec<Value>, Diagnostic> {
     let loc = ir.op(nest.op).loc;
-    let along = ir.attr_of(nest.op, "dim").and_then(|a| ir.as_int(a)).unwrap_or(0) as usize;
-    let exclusive = ir.attr_of(nest.op, "exclusive").is_some();
-    let reverse = ir.attr_of(nest.op, "reverse");
+    let scan = loops::ScanOp(nest.op);
+    let (along, exclusive, reverse) = (scan.dim(ir) as usize, scan.exclusive(ir), scan.reverse(ir));
     let reduced: Vec<bool> = (0..nest.space.len()).map(|d| d == along).collect();
     let combiner = nest.combiner(ir).to_string();
     let element = ir.value_type(ir.result(nest.op, 0));
@@ -110,7 +110,7 @@ pub fn scan(
         let (zero, tile) = (ir.int_attr(0, i64), kernel.tile(ir, i64));
         carried.push(crate::passes::util::constant(ir, zero, tile, loc, end));
     }
-    let extra: Vec<(&str, Attr)> = reverse.map(|r| ("reverse", r)).into_iter().collect();
+    let extra: Vec<(&str, Attr)> = if reverse { vec![("reverse", ir.unit_attr())] } else { Vec::new() };
     let (_, block) = walk_op(ir, &kernel, &top, &carried, &extra, loc);
     let mut scope = kernel.walk(ir, &top, block, loc);
     body(ir, nest, &mut kernel, &mut scope, &place, buffers);
@@ -124,7 +124,7 @@ pub fn scan(
         let name = ir.value_name(ir.result(nest.op, k)).map(str::to_string);
         kernel.store(ir, &scope, stored[k], host, &place, true, name.as_deref(), loc);
     }
-    ir.create_op("kernels.yield", &next, &[], &[], loc, end);
+    ir.create_op(kernels::YieldOp::NAME, &next, &[], &[], loc, end);
     top.map.clear();
     Ok(kernel.finish(ir, name, at, loc))
 }
@@ -264,13 +264,13 @@ pub fn scatter(
     let mode = nest.combiner(ir).to_string();
     let at_end = InsertPoint::End(block);
     if mode == "set" {
-        ir.create_op("kernels.store", &operands, &[], &[("map", map)], loc, at_end);
+        ir.create_op(kernels::StoreOp::NAME, &operands, &[], &[("map", map)], loc, at_end);
     } else {
         let combiner = ir.string_attr(&mode);
-        ir.create_op("kernels.atomic", &operands, &[], &[("map", map), ("combiner", combiner)], loc, at_end);
+        ir.create_op(kernels::AtomicOp::NAME, &operands, &[], &[("map", map), ("combiner", combiner)], loc, at_end);
     }
     if walks {
-        ir.create_op("kernels.yield", &[], &[], &[], loc, at_end);
+        ir.create_op(kernels::YieldOp::NAME, &[], &[], &[], loc, at_end);
     }
     kernel.finish(ir, name, at, loc)
 }

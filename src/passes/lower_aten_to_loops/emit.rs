@@ -1,6 +1,7 @@
 //! Writes what an op computes as `loops` nests.
 
 use crate::dialects::loops::{self, Dims, create_load, create_nest, create_yield, index_map};
+use crate::dialects::sym;
 use crate::dialects::{predicate_number, scalar_attr, symbols, type_of};
 use crate::ir::attr::Layout;
 use crate::ir::{Attr, AttrData, Block, DYNAMIC, InsertPoint, Ir, Loc, Op, Type, TypeData, Value};
@@ -45,7 +46,7 @@ pub fn replace(ir: &mut Ir, op: Op, semantics: &Semantics, aliases: &[bool]) -> 
             Output::Operand(k) => identity(ir, op, operands[k], r)?,
             Output::Int(e) => {
                 let (map, index, loc) = (ir.index_map_attr(0, &[e]), ir.index_type(), ir.op(op).loc);
-                ir.create_value("loops.size", &[], index, &[("map", map)], loc, InsertPoint::Before(op))
+                ir.create_value(loops::SizeOp::NAME, &[], index, &[("map", map)], loc, InsertPoint::Before(op))
             }
             Output::Number(s) => {
                 let ty = ir.value_type(ir.result(op, r));
@@ -77,12 +78,12 @@ fn identity(ir: &mut Ir, op: Op, operand: Value, result: usize) -> Result<Value,
         return Err(Diagnostic::error(ir.place(loc), format!("'{}': a result has no sizes", ir.op_name(op))));
     };
     let at = InsertPoint::Before(op);
-    let (nest, body) = create_nest(ir, "loops.pointwise", &[], (&space, &[]), &[ty], &[], loc, at);
+    let (nest, body) = create_nest(ir, loops::PointwiseOp::NAME, &[], (&space, &[]), &[ty], &[], loc, at);
     let dims = Dims::of_block(ir, body);
     let exprs: Vec<Expr> = (0..space.len()).map(|d| ir.exprs.dim(d as u32)).collect();
     let element = ir.element_type(ty);
-    let v = create_load(ir, "loops.load", operand, &dims, &exprs, None, element, loc, InsertPoint::End(body));
-    create_yield(ir, "loops.yield", &[v], loc, body);
+    let v = create_load(ir, loops::LoadOp::NAME, operand, &dims, &exprs, None, element, loc, InsertPoint::End(body));
+    create_yield(ir, loops::YieldOp::NAME, &[v], loc, body);
     Ok(ir.result(nest, 0))
 }
 
@@ -119,15 +120,15 @@ impl Emitter<'_> {
         let mut props: Vec<(&str, Attr)> = Vec::new();
         let mut bases: Vec<Value> = Vec::new();
         let (name, space, over): (&str, &[Expr], &[Expr]) = match &nest.kind {
-            NestKind::Pointwise => ("loops.pointwise", &nest.space, none),
+            NestKind::Pointwise => (loops::PointwiseOp::NAME, &nest.space, none),
             NestKind::Reduce { over, combiner } => {
                 props.push(word(ir, self.combiner(ir, *combiner)?));
-                ("loops.reduce", &nest.space, over)
+                (loops::ReduceOp::NAME, &nest.space, over)
             }
             NestKind::Scan { dim, combiner } => {
                 props.push(word(ir, self.combiner(ir, *combiner)?));
                 props.push(("dim", ir.i64_attr(*dim as i64)));
-                ("loops.scan", &nest.space, none)
+                (loops::ScanOp::NAME, &nest.space, none)
             }
             NestKind::Sort { dim, descending } => {
                 props.push(("dim", ir.i64_attr(*dim as i64)));
@@ -135,7 +136,7 @@ impl Emitter<'_> {
                 if *descending {
                     props.push(("descending", unit));
                 }
-                ("loops.sort", &nest.space, none)
+                (loops::SortOp::NAME, &nest.space, none)
             }
             NestKind::Scatter { base, updates, mode, .. } => {
                 bases.push(self.source(*base));
@@ -145,7 +146,7 @@ impl Emitter<'_> {
                     w => w,
                 };
                 props.push(word(ir, mode));
-                ("loops.scatter", updates, none)
+                (loops::ScatterOp::NAME, updates, none)
             }
         };
         let (nest_op, body) = create_nest(ir, name, &bases, (space, over), types, &props, self.loc, at);
@@ -162,13 +163,13 @@ impl Emitter<'_> {
             let guard = when.map(|w| writer.values[w.index()]);
             let (map, index) = index_map(ir, &writer.dims, at);
             let operands: Vec<Value> = std::iter::once(value).chain(index).chain(guard).collect();
-            ir.create_op("loops.put", &operands, &[], &[("map", map)], self.loc, InsertPoint::End(body));
+            ir.create_op(loops::PutOp::NAME, &operands, &[], &[("map", map)], self.loc, InsertPoint::End(body));
         } else {
             let mut yields: Vec<Value> = nest.body.yields.iter().map(|y| writer.values[y.index()]).collect();
             if yields.len() == 1 {
                 yields.extend(arg_position(ir, nest, &writer));
             }
-            create_yield(ir, "loops.yield", &yields, self.loc, body);
+            create_yield(ir, loops::YieldOp::NAME, &yields, self.loc, body);
         }
         Ok(ir.results(nest_op).collect())
     }
@@ -204,7 +205,7 @@ fn arg_position(ir: &mut Ir, nest: &Nest, writer: &BodyWriter<'_>) -> Option<Val
     };
     let (map, index) = index_map(ir, &writer.dims, &[position]);
     let i64 = ir.int_type(64);
-    Some(ir.create_value("loops.index", &index, i64, &[("map", map)], writer.from.loc, writer.at()))
+    Some(ir.create_value(loops::IndexOp::NAME, &index, i64, &[("map", map)], writer.from.loc, writer.at()))
 }
 
 /// Writes one body.
@@ -242,7 +243,7 @@ impl<'a> BodyWriter<'a> {
             NodeKind::Index(e) => {
                 self.positions(ir, *e)?;
                 let (map, index) = index_map(ir, &self.dims, &[*e]);
-                ir.create_value("loops.index", &index, ty, &[("map", map)], loc, at)
+                ir.create_value(loops::IndexOp::NAME, &index, ty, &[("map", map)], loc, at)
             }
             NodeKind::Op { op, args } => {
                 let args: Vec<Value> = args.iter().map(|a| self.values[a.index()]).collect();
@@ -258,7 +259,7 @@ impl<'a> BodyWriter<'a> {
                     let text = format!("operand of type {:?} is no tensor", ir.ty(ir.value_type(tensor)));
                     return Err(self.from.error(ir, &text));
                 }
-                create_load(ir, "loops.load", tensor, &self.dims, exprs, guard, ty, loc, at)
+                create_load(ir, loops::LoadOp::NAME, tensor, &self.dims, exprs, guard, ty, loc, at)
             }
         };
         self.values.push(value);
@@ -321,7 +322,7 @@ impl<'a> BodyWriter<'a> {
                 let operands: Vec<Value> = std::iter::once(value).chain(guard).collect();
                 let index = ir.index_type();
                 let (at, loc) = (self.at(), self.from.loc);
-                let v = ir.create_value("loops.position", &operands, index, &props, loc, at);
+                let v = ir.create_value(loops::PositionOp::NAME, &operands, index, &props, loc, at);
                 self.dims.number(v);
             }
         }
@@ -336,14 +337,14 @@ impl<'a> BodyWriter<'a> {
 pub fn number(ir: &mut Ir, op: Op) -> Result<(), Diagnostic> {
     let loc = ir.op(op).loc;
     let name = match ir.op_name(op) {
-        "sym.truediv" => "arith.divf",
-        "sym.add" => "arith.addf",
-        "sym.sub" => "arith.subf",
-        "sym.mul" => "arith.mulf",
-        "sym.neg" => "arith.negf",
-        "sym.pow" => "math.powf",
-        "sym.sqrt" => "math.sqrt",
-        "sym.float" | "sym.sym_float" => "",
+        sym::TruedivOp::NAME => "arith.divf",
+        sym::AddOp::NAME => "arith.addf",
+        sym::SubOp::NAME => "arith.subf",
+        sym::MulOp::NAME => "arith.mulf",
+        sym::NegOp::NAME => "arith.negf",
+        sym::PowOp::NAME => "math.powf",
+        sym::SymSqrtOp::NAME => "math.sqrt",
+        sym::SymFloatOp::NAME => "",
         other => {
             let text = format!("'{other}' on numbers has no form at the loop level");
             return Err(Diagnostic::error(ir.place(loc), text).help("compute it before the graph"));
@@ -352,19 +353,20 @@ pub fn number(ir: &mut Ir, op: Op) -> Result<(), Diagnostic> {
     let f64 = ir.float_type(crate::ir::FloatKind::f64);
     let ty = ir.tensor_type(&[], f64, None);
     let operands = ir.operand_list(op);
-    let (nest, body) = create_nest(ir, "loops.pointwise", &[], (&[], &[]), &[ty], &[], loc, InsertPoint::Before(op));
+    let (nest, body) =
+        create_nest(ir, loops::PointwiseOp::NAME, &[], (&[], &[]), &[ty], &[], loc, InsertPoint::Before(op));
     let at = InsertPoint::End(body);
     let dims = Dims::default();
     let mut args = Vec::new();
     for v in operands {
         let is_tensor = matches!(ir.ty(ir.value_type(v)), TypeData::Tensor { .. });
         args.push(if is_tensor {
-            create_load(ir, "loops.load", v, &dims, &[], None, f64, loc, at)
+            create_load(ir, loops::LoadOp::NAME, v, &dims, &[], None, f64, loc, at)
         } else if let Some(value) = float_constant(ir, v) {
             ir.create_value("arith.constant", &[], f64, &[("value", value)], loc, at)
         } else if let Some(e) = symbols::expr_of(ir, v) {
             let (map, i64) = (ir.index_map_attr(0, &[e]), ir.int_type(64));
-            let i = ir.create_value("loops.index", &[], i64, &[("map", map)], loc, at);
+            let i = ir.create_value(loops::IndexOp::NAME, &[], i64, &[("map", map)], loc, at);
             ir.create_value("arith.sitofp", &[i], f64, &[], loc, at)
         } else {
             let text = format!("'{}': an operand is neither a size nor a number made of sizes", ir.op_name(op));
@@ -372,7 +374,7 @@ pub fn number(ir: &mut Ir, op: Op) -> Result<(), Diagnostic> {
         });
     }
     let value = if name.is_empty() { args[0] } else { ir.create_value(name, &args, f64, &[], loc, at) };
-    create_yield(ir, "loops.yield", &[value], loc, body);
+    create_yield(ir, loops::YieldOp::NAME, &[value], loc, body);
     let result = ir.result(nest, 0);
     ir.replace_op(op, &[result]);
     Ok(())

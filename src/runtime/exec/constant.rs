@@ -3,6 +3,7 @@
 use rinductor_scalar::DType;
 
 use crate::codegen::kernel::dtype_of;
+use crate::dialects::kernels;
 use crate::ir::{Ir, Op};
 use crate::runtime::Tensor;
 
@@ -11,7 +12,7 @@ use crate::runtime::Tensor;
 /// # Errors
 /// What is wrong with the constant.
 pub fn tensor(ir: &Ir, op: Op) -> Result<Tensor, String> {
-    let attr = ir.attr_of(op, "value").ok_or("no value")?;
+    let attr = kernels::ConstantOp(op).value(ir);
     let ty = ir.value_type(ir.result(op, 0));
     let dtype = dtype_of(ir, ir.element_type(ty)).ok_or("no element type of tensors")?;
     let shape = ir.shape(ty).ok_or("no shape")?;

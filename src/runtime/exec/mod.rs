@@ -9,6 +9,7 @@
 mod constant;
 mod plan;
 
+use crate::dialects::func;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rinductor_index::{Atom, SymId};
@@ -63,7 +64,7 @@ impl Executable {
     /// # Errors
     /// No such function, or one that the host cannot run.
     pub fn new(ir: &Ir, name: &str, code: Arc<dyn KernelCode>) -> std::result::Result<Executable, Diagnostic> {
-        let func = ir.lookup_symbol(name).filter(|&f| ir.is_op(f, "func.func"));
+        let func = ir.lookup_symbol(name).filter(|&f| ir.is_op(f, func::FuncOp::NAME));
         let func = func.ok_or_else(|| Diagnostic::error_nowhere(format!("there is no function @{name}")))?;
         let plan = plan::plan(ir, func, &*code)?;
         Ok(Executable { plan, code, threads: 0, pool: Mutex::new(Vec::new()) })

@@ -1,12 +1,13 @@
 //! Reading the host function of the kernel level once, into a flat list of steps.
 
+use crate::dialects::{func, kernels};
 use rinductor_index::{Atom, Expr, Exprs, SymId};
 use rinductor_scalar::DType;
 use rinductor_support::{Diagnostic, FxHashMap};
 
 use crate::codegen::backend::KernelCode;
 use crate::codegen::kernel::{BufferLayout, buffer_layout, dtype_of};
-use crate::ir::{AttrData, Dict, Ir, Op, TypeData, Value};
+use crate::ir::{AttrData, Ir, Op, TypeData, Value};
 use crate::runtime::{Attr as CallAttr, Attrs, ExternOp, Tensor, extern_op};
 
 /// A number that may depend on symbols: an index into the sizes that a call computes first.
@@ -150,7 +151,7 @@ pub fn plan(ir: &Ir, func: Op, code: &dyn KernelCode) -> Result<Plan, Diagnostic
     }
     let mut outputs = Vec::new();
     for op in ir.block_op_list(body) {
-        if ir.is_op(op, "func.return") {
+        if ir.is_op(op, func::ReturnOp::NAME) {
             for v in ir.operand_list(op) {
                 outputs.push(p.output(op, v)?);
             }
@@ -250,52 +251,54 @@ impl Planner<'_> {
     fn op(&mut self, op: Op) -> Result<(), Diagnostic> {
         let ir = self.ir;
         match ir.op_name(op) {
-            "kernels.alloc" => {
+            kernels::AllocOp::NAME => {
                 let result = ir.result(op, 0);
                 let layout = self.layout(op, result)?;
                 let shape = self.shape(&layout);
-                if ir.num_operands(op) == 0 {
+                let alloc = kernels::AllocOp(op);
+                let Some(arena) = alloc.arena(ir) else {
                     let slot = self.slot(result, None);
                     self.steps.push(Step::Alloc { slot, shape, escapes: false });
                     return Ok(());
-                }
-                let arena = self.slot_of(op, ir.operand(op, 0))?;
-                let offset = ir.attr_of(op, "offset").and_then(|a| ir.as_int(a)).filter(|&o| o >= 0);
+                };
+                let arena = self.slot_of(op, arena)?;
+                let offset = alloc.offset(ir).filter(|&o| o >= 0);
                 let offset = offset.ok_or_else(|| self.error(op, "a place in an arena needs an offset"))?;
                 // A place is memory of its own: that it is in an arena concerns the arena alone.
                 let slot = self.slot(result, None);
                 self.steps.push(Step::Place { slot, shape, arena, offset });
             }
-            "kernels.dealloc" => {
-                let slot = self.slot_of(op, ir.operand(op, 0))?;
+            kernels::DeallocOp::NAME => {
+                let slot = self.slot_of(op, kernels::DeallocOp(op).buffer(ir))?;
                 self.steps.push(Step::Free { slot });
             }
-            "kernels.view" => {
-                let from = self.slot_of(op, ir.operand(op, 0))?;
+            kernels::ViewOp::NAME => {
+                let from = self.slot_of(op, kernels::ViewOp(op).source(ir))?;
                 let result = ir.result(op, 0);
                 let layout = self.layout(op, result)?;
                 let shape = self.shape(&layout);
                 let slot = self.slot(result, Some(from));
                 self.steps.push(Step::View { from, slot, shape });
             }
-            "kernels.constant" => {
+            kernels::ConstantOp::NAME => {
                 let result = ir.result(op, 0);
                 let tensor = super::constant::tensor(ir, op).map_err(|e| self.error(op, e))?;
                 let slot = self.slot(result, None);
                 self.steps.push(Step::Constant { slot, tensor });
             }
-            "kernels.launch" => self.launch(op)?,
-            "kernels.extern" => self.external(op)?,
-            "kernels.copy" => {
-                let (from, to) = (self.slot_of(op, ir.operand(op, 0))?, self.slot_of(op, ir.operand(op, 1))?);
+            kernels::LaunchOp::NAME => self.launch(op)?,
+            kernels::ExternOp::NAME => self.external(op)?,
+            kernels::CopyOp::NAME => {
+                let copy = kernels::CopyOp(op);
+                let (from, to) = (self.slot_of(op, copy.from(ir))?, self.slot_of(op, copy.into(ir))?);
                 self.steps.push(Step::Copy { from, to });
             }
-            "kernels.size" => {
-                let e = crate::codegen::kernel::index_map(ir, op).and_then(|m| m.first().copied());
+            kernels::SizeOp::NAME => {
+                let e = kernels::SizeOp(op).map(ir).first().copied();
                 let e = e.ok_or_else(|| self.error(op, "no expression"))?;
                 self.numbers.insert(ir.result(op, 0), e);
             }
-            "kernels.none" => self.nothing.push(ir.result(op, 0)),
+            kernels::NoneOp::NAME => self.nothing.push(ir.result(op, 0)),
             "arith.constant" => {
                 let n = ir.attr_of(op, "value").and_then(|a| ir.as_int(a));
                 let n = n.ok_or_else(|| self.error(op, "only integers are computed by the host"))?;
@@ -322,11 +325,11 @@ impl Planner<'_> {
 
     fn launch(&mut self, op: Op) -> Result<(), Diagnostic> {
         let ir = self.ir;
-        let name = ir.attr_of(op, "callee").and_then(|a| ir.as_symbol(a)).map(|n| ir.text(n).to_string());
-        let name = name.ok_or_else(|| self.error(op, "no callee"))?;
-        let kernel = self.code.find(&name).ok_or_else(|| self.error(op, format!("there is no kernel @{name}")))?;
+        let launch = kernels::LaunchOp(op);
+        let name = launch.callee(ir);
+        let kernel = self.code.find(name).ok_or_else(|| self.error(op, format!("there is no kernel @{name}")))?;
         let (mut buffers, mut symbols) = (Vec::new(), Vec::new());
-        for v in ir.operand_list(op) {
+        for v in launch.args(ir) {
             match self.numbers.get(&v).copied() {
                 Some(e) => symbols.push(self.num(e)),
                 None => buffers.push(self.slot_of(op, v)?),
@@ -338,13 +341,14 @@ impl Planner<'_> {
 
     fn external(&mut self, op: Op) -> Result<(), Diagnostic> {
         let ir = self.ir;
-        let name = ir.attr_of(op, "callee").and_then(|a| ir.as_str(a)).ok_or_else(|| self.error(op, "no callee"))?;
+        let external = kernels::ExternOp(op);
+        let name = external.callee(ir);
         let called = extern_op(name).ok_or_else(|| {
             self.error(op, format!("there is no extern op {name} to run standalone"))
                 .help("run the graph under torch, which has it")
         })?;
-        let operands = ir.operand_list(op);
-        let outs = ir.attr_of(op, "outs").and_then(|a| ir.as_int(a)).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let operands = external.args(ir);
+        let outs = usize::try_from(external.outs(ir)).unwrap_or(0);
         let outs = outs.min(operands.len());
         let (ins, outs) = operands.split_at(operands.len() - outs);
         let mut inputs = Vec::new();
@@ -362,12 +366,10 @@ impl Planner<'_> {
         let output = |v: &Value| if self.nothing.contains(v) { Ok(None) } else { self.slot_of(op, *v).map(Some) };
         let outputs: Result<Vec<_>, _> = outs.iter().map(output).collect();
         let outputs = outputs?;
-        let properties = ir.attr_of(op, "properties").map(|a| ir.attr(a));
-        let dict = if let Some(AttrData::Dict(d)) = properties { *d } else { Dict::default() };
         let mut attrs = Attrs::new();
         let mut numbers = Vec::new();
         let mut indices = indices.into_iter();
-        for &(key, attr) in ir.dict(dict) {
+        for &(key, attr) in ir.dict(external.properties(ir)) {
             let key = ir.text(key);
             if key == "operandSegmentSizes" {
                 continue;

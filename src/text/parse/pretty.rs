@@ -11,7 +11,8 @@ use crate::text::grammar::{IrGrammar, Rule};
 use finish::spread;
 use pest::Parser as _;
 use pest::iterators::Pair;
-use rinductor_support::Name;
+use rinductor_support::near::did_you_mean;
+use rinductor_support::{Diagnostic, Name};
 use smallvec::SmallVec;
 
 /// An op in pretty form, as far as it was read.
@@ -70,14 +71,16 @@ impl<'a> Parser<'a> {
         let Some((full_name, format)) = self.format_of(word) else {
             let at = self.offset(word);
             let known = self.options.registry.op(word).is_some();
-            self.error(
-                at,
-                if known {
-                    format!("'{word}' has no pretty form; write it as \"{word}\"(…)")
-                } else {
-                    format!("unknown operation '{word}'")
-                },
-            );
+            let place = self.span(at);
+            self.report(if known {
+                Diagnostic::error(place, format!("'{word}' has no pretty form; write it as \"{word}\"(…)"))
+            } else {
+                // Ops of two dialects are also written without the dialect's name.
+                let short = |n: &'a str| n.strip_prefix("func.").or_else(|| n.strip_prefix("builtin."));
+                let names = self.options.registry.op_names();
+                let help = did_you_mean(word, names.into_iter().flat_map(|n| [Some(n), short(n)]).flatten());
+                Diagnostic { help, ..Diagnostic::error(place, format!("unknown operation '{word}'")) }
+            });
             self.define_broken(results);
             self.recover(start);
             return true;

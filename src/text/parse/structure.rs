@@ -6,7 +6,8 @@ use crate::ir::registry::OpInfo;
 use crate::ir::{Block, Dict, InsertPoint, Loc, Op, OpSpec, Region, Type, Value};
 use crate::text::grammar::Rule;
 use pest::iterators::Pair;
-use rinductor_support::{EntityId, FxHashMap, Name};
+use rinductor_support::near::did_you_mean;
+use rinductor_support::{Diagnostic, EntityId, FxHashMap, Name};
 use smallvec::SmallVec;
 
 /// What stands before the regions of an op in generic form.
@@ -256,7 +257,7 @@ impl<'a> Parser<'a> {
     pub fn finish_op(&mut self, parts: Parts<'a>, regions: &[Region]) -> Option<Op> {
         let Parts { name, results, operands, types, props, attrs, successors, loc, offset } = parts;
         if self.info(name).is_none() && !self.options.allow_unregistered {
-            self.check_dialect(name, offset);
+            self.report_unknown(name, offset);
         }
         let spec = OpSpec { name, operands, results: types, props, attrs, regions: 0, successors, loc };
         let op =
@@ -267,19 +268,21 @@ impl<'a> Parser<'a> {
         Some(op)
     }
 
-    fn check_dialect(&mut self, name: Name, offset: usize) {
+    /// Reports an op without a definition.
+    fn report_unknown(&mut self, name: Name, offset: usize) {
         let text = self.ir.text(name);
         let dialect = text.split('.').next().unwrap_or(text);
-        let message = if self.options.registry.has_dialect(dialect) {
-            return;
+        let registry = self.options.registry;
+        let (message, help) = if registry.has_dialect(dialect) {
+            let near = did_you_mean(text, registry.op_names());
+            let help = near.unwrap_or_else(|| "--allow-unregistered-dialect reads it anyway".into());
+            (format!("the dialect '{dialect}' has no operation '{text}'"), help)
         } else {
-            format!("operation '{text}' belongs to the unknown dialect '{dialect}'")
+            let help = "load the file that defines the dialect with --load-dialect, or read it anyway with --allow-unregistered-dialect";
+            (format!("operation '{text}' belongs to the unknown dialect '{dialect}'"), help.into())
         };
         let place = self.span(offset);
-        self.report(
-            rinductor_support::Diagnostic::error(place, message)
-                .help("load the file that defines the dialect with --load-dialect, or read it anyway with --allow-unregistered-dialect"),
-        );
+        self.report(Diagnostic::error(place, message).help(help));
     }
 
     /// The block to which ops are added: the entry of the region, if it has none yet.
@@ -385,8 +388,7 @@ impl<'a> Parser<'a> {
                 let before = l.offset;
                 let (here, there) = (self.span(at), self.span(before));
                 self.report(
-                    rinductor_support::Diagnostic::error(here, format!("redefinition of block '{id}'"))
-                        .note(there, "it was defined here"),
+                    Diagnostic::error(here, format!("redefinition of block '{id}'")).note(there, "it was defined here"),
                 );
                 // What follows is read into a block of its own.
                 self.ir.new_block()
@@ -545,7 +547,7 @@ impl<'a> Parser<'a> {
         if let Err(before) = self.scopes.define(name, first, count, at as u32) {
             let (here, there) = (self.span(at), self.span(before as usize));
             let message = format!("redefinition of '%{}'", self.ir.text(name));
-            self.report(rinductor_support::Diagnostic::error(here, message).note(there, "it was defined here"));
+            self.report(Diagnostic::error(here, message).note(there, "it was defined here"));
             return;
         }
         for i in 0..count {
