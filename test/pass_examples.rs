@@ -71,11 +71,6 @@ fn examples_are_what_passes_do() {
             if !title.starts_with("After") {
                 continue;
             }
-            // A fragment (without a function, or launching kernels that are elsewhere) shows the idea; the golden tests of its pass run it.
-            if !text.contains("func") || text.contains("kernels.launch") {
-                before = None;
-                continue;
-            }
             let (text_before, options) =
                 before.take().unwrap_or_else(|| panic!("{}: After without Before", pass.name()));
             let values: Vec<(&str, &str)> = options.split_whitespace().filter_map(|o| o.split_once('=')).collect();
@@ -97,5 +92,5 @@ fn examples_are_what_passes_do() {
             examples += 1;
         }
     }
-    assert!(examples >= 3, "only {examples} examples were found");
+    assert!(examples >= rinductor::passes::TABLE.len() - 1, "only {examples} examples were found"); // test-failure changes nothing
 }

@@ -1,7 +1,7 @@
 //! Locations: where an op comes from, from the model's source line down to the kernel.
 
-use super::Ir;
 use super::attr::Attr;
+use super::{Ir, Value};
 use rinductor_support::diag::Place;
 use rinductor_support::{Name, SourceId, Span, entity_id};
 
@@ -77,6 +77,16 @@ impl Loc {
 }
 
 impl Ir {
+    /// The location that was given for a block argument; unknown if none was.
+    pub fn arg_loc(&self, arg: Value) -> Loc {
+        self.arg_locs.get(&arg).copied().unwrap_or_default()
+    }
+
+    /// Says where a block argument comes from.
+    pub fn set_arg_loc(&mut self, arg: Value, loc: Loc) {
+        self.arg_locs.insert(arg, loc);
+    }
+
     /// One location for an op made from several: equal parts once, in order; a single part stays itself.
     pub fn fused_loc(&mut self, parts: &[Loc]) -> Loc {
         let mut locs: Vec<Loc> = Vec::new();

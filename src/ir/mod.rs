@@ -20,7 +20,7 @@ pub use loc::{Loc, LocData, LocId};
 pub use types::{DYNAMIC, FloatKind, Signedness, Type, TypeData};
 
 use rinductor_index::Exprs;
-use rinductor_support::{Interner, Name, Names, PrimaryMap, entity_id};
+use rinductor_support::{FxHashMap, Interner, Name, Names, PrimaryMap, entity_id};
 use smallvec::SmallVec;
 
 entity_id! {
@@ -146,6 +146,8 @@ pub struct Ir {
     pub(crate) regions: PrimaryMap<Region, RegionData>,
     pub(crate) values: PrimaryMap<Value, ValueData>,
     pub(crate) uses: PrimaryMap<Use, UseData>,
+    /// Where block arguments come from: few texts say so.
+    pub(crate) arg_locs: FxHashMap<Value, Loc>,
     pub(crate) region_lists: Vec<Region>,
     pub(crate) successor_lists: Vec<Block>,
     pub(crate) module: Option<Op>,

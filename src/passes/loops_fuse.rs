@@ -2,31 +2,37 @@
 //!
 //! Before:
 //! ```mlir
-//! %m = loops.reduce (%i) in [4] over (%r) in [8] with maximum -> tensor<4xf32> {
-//!   %v = loops.load %x[%i, %r] : f32
-//!   loops.yield %v : f32
-//! }
-//! %d = loops.pointwise (%i, %j) in [4, 8] -> tensor<4x8xf32> {
-//!   %v = loops.load %x[%i, %j] : f32
-//!   %w = loops.load %m[%i] : f32
-//!   %s = arith.subf %v, %w : f32
-//!   loops.yield %s : f32
-//! }
-//! ```
-//! After:
-//! ```mlir
-//! %d = loops.fusion -> tensor<4x8xf32> {
+//! func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 //!   %m = loops.reduce (%i) in [4] over (%r) in [8] with maximum -> tensor<4xf32> {
 //!     %v = loops.load %x[%i, %r] : f32
 //!     loops.yield %v : f32
 //!   }
-//!   %d_0 = loops.pointwise (%i, %j) in [4, 8] -> tensor<4x8xf32> {
+//!   %d = loops.pointwise (%i, %j) in [4, 8] -> tensor<4x8xf32> {
 //!     %v = loops.load %x[%i, %j] : f32
 //!     %w = loops.load %m[%i] : f32
 //!     %s = arith.subf %v, %w : f32
 //!     loops.yield %s : f32
 //!   }
-//!   loops.return %d_0 : tensor<4x8xf32>
+//!   return %d : tensor<4x8xf32>
+//! }
+//! ```
+//! After:
+//! ```mlir
+//! func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+//!   %d = loops.fusion -> tensor<4x8xf32> {
+//!     %m = loops.reduce (%i) in [4] over (%r) in [8] with maximum -> tensor<4xf32> {
+//!       %v = loops.load %x[%i, %r] : f32
+//!       loops.yield %v : f32
+//!     }
+//!     %d = loops.pointwise (%i, %j) in [4, 8] -> tensor<4x8xf32> {
+//!       %v = loops.load %x[%i, %j] : f32
+//!       %w = loops.load %m[%i] : f32
+//!       %s = arith.subf %v, %w : f32
+//!       loops.yield %s : f32
+//!     }
+//!     loops.return %d : tensor<4x8xf32>
+//!   }
+//!   return %d : tensor<4x8xf32>
 //! }
 //! ```
 //! Which nests belong together is decided in `sched::group`.

@@ -2,24 +2,30 @@
 //!
 //! Before:
 //! ```mlir
-//! %a = loops.pointwise (%i) in [8] -> tensor<8xf32> {
-//!   %v = loops.load %x[%i] : f32
-//!   %w = math.exp %v : f32
-//!   loops.yield %w : f32
-//! }
-//! %b = loops.pointwise (%i) in [8] -> tensor<8xf32> {
-//!   %v = loops.load %a[%i] : f32
-//!   %w = arith.negf %v : f32
-//!   loops.yield %w : f32
+//! func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+//!   %a = loops.pointwise (%i) in [8] -> tensor<8xf32> {
+//!     %v = loops.load %x[%i] : f32
+//!     %w = math.exp %v : f32
+//!     loops.yield %w : f32
+//!   }
+//!   %b = loops.pointwise (%i) in [8] -> tensor<8xf32> {
+//!     %v = loops.load %a[%i] : f32
+//!     %w = arith.negf %v : f32
+//!     loops.yield %w : f32
+//!   }
+//!   return %b : tensor<8xf32>
 //! }
 //! ```
 //! After:
 //! ```mlir
-//! %b = loops.pointwise (%i) in [8] -> tensor<8xf32> {
-//!   %v = loops.load %x[%i] : f32
-//!   %w = math.exp %v : f32
-//!   %w_0 = arith.negf %w : f32
-//!   loops.yield %w_0 : f32
+//! func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+//!   %b = loops.pointwise (%i) in [8] -> tensor<8xf32> {
+//!     %v = loops.load %x[%i] : f32
+//!     %w = math.exp %v : f32
+//!     %w_0 = arith.negf %w : f32
+//!     loops.yield %w_0 : f32
+//!   }
+//!   return %b : tensor<8xf32>
 //! }
 //! ```
 //! A view is such a nest too: inlining it turns a view of a view into one index expression.

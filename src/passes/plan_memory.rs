@@ -2,6 +2,12 @@
 //!
 //! Before:
 //! ```mlir
+//! kernels.func @k(%x: memref<64xf32>, %y: memref<64xf32>) axes {x = 64 tile 1 parallel} {
+//!   %xi = kernels.axis x : vector<1xindex>
+//!   %v = kernels.load %x[%xi] : vector<1xf32>
+//!   %w = math.exp %v : vector<1xf32>
+//!   kernels.store %w, %y[%xi] : vector<1xf32>
+//! }
 //! func.func @f(%x: memref<64xf32>) -> memref<64xf32> {
 //!   %a = kernels.alloc : memref<64xf32>
 //!   kernels.launch @k(%x, %a) : memref<64xf32>, memref<64xf32>
@@ -12,6 +18,12 @@
 //! ```
 //! After:
 //! ```mlir
+//! kernels.func @k(%x: memref<64xf32>, %y: memref<64xf32>) axes {x = 64 tile 1 parallel} {
+//!   %xi = kernels.axis x : vector<1xindex>
+//!   %v = kernels.load %x[%xi] : vector<1xf32>
+//!   %w = math.exp %v : vector<1xf32>
+//!   kernels.store %w, %y[%xi] : vector<1xf32>
+//! }
 //! func.func @f(%x: memref<64xf32>) -> memref<64xf32> {
 //!   %arena = kernels.alloc : memref<256xi8>
 //!   %a = kernels.alloc in %arena at 0 : memref<64xf32>

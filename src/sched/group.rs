@@ -285,7 +285,8 @@ impl<'a> Grouping<'a> {
         Ok(map)
     }
 
-    /// A load of a member's result must be at the point where the reader stands.
+    /// A load of a member's result must be at the point where the reader stands. A dimension of size 1 has one point, whatever axis stands for it
+    /// (a reduction that keeps its dimension has an axis of its own there, its reader a constant 0).
     fn same_point(&self, load: &Load, map: &AxisMap, def: Op, group: usize) -> Result<(), WhyNot> {
         let Some(plain) = load.plain(self.ir, map.len()) else {
             return Err(WhyNot::new("it reads the group's result at another point than its own"));
@@ -297,7 +298,7 @@ impl<'a> Grouping<'a> {
             let theirs = self.groups[group].maps[&def][k];
             let mine = dim.and_then(|d| map[d]);
             let size_one = self.ir.exprs.as_int(self.infos[&def].nest.space[k]) == Some(1);
-            if mine != theirs && !(size_one && theirs.is_none()) {
+            if mine != theirs && !size_one {
                 return Err(WhyNot::new(format!(
                     "it reads coordinate {k} of the group's result at another point than its own"
                 )));

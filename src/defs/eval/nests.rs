@@ -3,6 +3,7 @@
 use super::types::Computation;
 use super::{EvalError, Evaluator, Reduction, Result, TensorSource, TensorValue, Value};
 use crate::ast::*;
+use crate::builtins::Callee;
 use crate::instance::{Instance, ResultType};
 use crate::semantics::{Nest, NestKind, NodeId, NodeKind, Output, ScatterMode, Semantics, Source};
 use rinductor_index::Expr as IndexExpr;
@@ -15,6 +16,17 @@ struct Targets {
     /// Numbers of the results, or None for locals.
     results: Option<Vec<usize>>,
     names: Vec<Str>,
+}
+
+/// Whether a reduction gives a place instead of a value that it combined.
+fn takes_position(body: &Expr) -> bool {
+    match &body.kind {
+        ExprKind::Call { callee: Callee::Aggregate(function), .. } => {
+            matches!(function, Aggregate::ArgMax | Aggregate::ArgMin)
+        }
+        ExprKind::Let { body, .. } => takes_position(body),
+        _ => false,
+    }
 }
 
 impl Evaluator<'_> {
@@ -284,6 +296,9 @@ impl Evaluator<'_> {
                     });
                 }
                 self.scope = dims;
+                // The dtype of a position is not one to compare the elements in.
+                let as_they_are = Computation::default();
+                let computation = if takes_position(body) { &as_they_are } else { computation };
                 self.bind_elements(binders, &tensors, &full, &point, computation, span)?;
                 self.reduction = Reduction::Reduce(inner);
                 let value = self.expr(body);

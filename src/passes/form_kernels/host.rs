@@ -45,11 +45,10 @@ pub fn form_function(ir: &mut Ir, func: Op, infos: &dyn OpInfos) -> Result<Outco
             former.buffers.insert(arg, arg);
         }
     }
-    let ops = ir.block_op_list(body);
-    for &op in &ops {
+    for op in ir.block_op_list(body) {
         former.op(ir, op, infos)?;
     }
-    former.finish(ir, body, &ops);
+    former.finish(ir, body);
     Ok(former.outcome)
 }
 
@@ -376,18 +375,13 @@ impl Former {
     }
 
     /// Removes the loop level, and gives the function its new type.
-    fn finish(&mut self, ir: &mut Ir, body: crate::ir::Block, ops: &[Op]) {
-        for &op in ops.iter().rev() {
+    fn finish(&mut self, ir: &mut Ir, body: crate::ir::Block) {
+        // From the end, with the nests that `sort` made for its keys among them: what an op reads is unused once the op is gone.
+        for op in ir.block_op_list(body).into_iter().rev() {
             let name = ir.op_name(op);
-            let old = name.starts_with("loops.")
-                || (name.starts_with("aten.") || name.starts_with("prims.") || name.starts_with("higher_order."));
+            let old = ["loops.", "aten.", "prims.", "higher_order."].iter().any(|level| name.starts_with(level));
             if old && ir.results(op).all(|r| ir.is_unused(r)) {
                 ir.erase(op);
-            }
-        }
-        for op in ir.block_op_list(body) {
-            if NestKind::of(ir, op).is_some() && ir.results(op).all(|r| ir.is_unused(r)) {
-                ir.erase(op); // the keys of a sort
             }
         }
         let inputs: Vec<Type> = ir.block_args(body).iter().map(|&a| ir.value_type(a)).collect();

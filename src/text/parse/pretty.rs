@@ -6,7 +6,7 @@ mod finish;
 use super::structure::{Frame, Kind};
 use super::{Parser, after_trivia};
 use crate::ir::format::{Custom, Format, Item, Many, Spelled};
-use crate::ir::{Attr, AttrData, Block, Dict, OpSpec, Region, Type};
+use crate::ir::{Attr, AttrData, Block, Dict, Loc, OpSpec, Region, Type};
 use crate::text::grammar::{IrGrammar, Rule};
 use finish::spread;
 use pest::Parser as _;
@@ -36,11 +36,21 @@ pub struct PrettyOp<'a> {
     successors: SmallVec<[Block; 2]>,
     regions: Vec<Option<Region>>,
     /// Arguments that the form gave for the first block of each region.
-    args: Vec<Vec<(&'a str, Type)>>,
+    args: Vec<Vec<RegionArg<'a>>>,
     /// Which region is open.
     open: usize,
     /// All regions in a row.
     many_regions: bool,
+}
+
+/// An argument that a pretty form gives for the first block of a region.
+#[derive(Clone)]
+struct RegionArg<'a> {
+    /// `%name`, or nothing for a function without a body.
+    id: &'a str,
+    ty: Type,
+    /// Where it comes from, if the text says so.
+    loc: Option<Loc>,
 }
 
 impl<'a> PrettyOp<'a> {
@@ -195,8 +205,11 @@ impl<'a> Parser<'a> {
         self.push_frame(Kind::Pretty(op), name, at);
         if !args.is_empty() {
             let block = self.block_here();
-            for (id, ty) in args {
+            for RegionArg { id, ty, loc } in args {
                 let value = self.ir.add_block_arg(block, ty);
+                if let Some(loc) = loc {
+                    self.ir.set_arg_loc(value, loc);
+                }
                 if !id.is_empty() {
                     self.define_value(id, value);
                 }
@@ -306,7 +319,7 @@ impl<'a> Parser<'a> {
                     loop {
                         let id = self.prefix(Rule::value_id)?.as_str();
                         let ty = if self.lit(":") { self.type_here()? } else { self.ir.index_type() };
-                        op.args[*region].push((id, ty));
+                        op.args[*region].push(RegionArg { id, ty, loc: None });
                         if !self.lit(",") {
                             break;
                         }

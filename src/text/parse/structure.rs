@@ -421,10 +421,11 @@ impl<'a> Parser<'a> {
             let mut inner = arg.into_inner();
             let (Some(id), Some(ty)) = (inner.next(), inner.next()) else { continue };
             let Some(ty) = self.type_leaf(ty.as_str().trim_end()) else { continue };
-            if let Some(loc) = inner.next() {
-                let _reported = self.loc_leaf(loc.as_str());
-            }
+            let loc = inner.next().and_then(|loc| self.loc_leaf(loc.as_str()));
             let value = self.ir.add_block_arg(block, ty);
+            if let Some(loc) = loc {
+                self.ir.set_arg_loc(value, loc);
+            }
             self.define_value(id.as_str(), value);
         }
     }

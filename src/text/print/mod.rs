@@ -7,7 +7,7 @@ mod pretty;
 pub use attrs::AttrText;
 
 use crate::ir::registry::Registry;
-use crate::ir::{Block, Dict, Ir, Loc, Op, Region, Type, TypeData};
+use crate::ir::{Block, Dict, Ir, Loc, Op, Region, Type, TypeData, Value};
 use attrs::{result_types, ty};
 use names::Naming;
 use pretty::PrettyPrint;
@@ -269,8 +269,16 @@ impl<'a> Printer<'a> {
     }
 
     fn location(&mut self, op: Op) {
+        self.trailing_loc(self.ir.op(op).loc);
+    }
+
+    /// The location of a block argument.
+    fn arg_location(&mut self, arg: Value) {
+        self.trailing_loc(self.ir.arg_loc(arg));
+    }
+
+    fn trailing_loc(&mut self, loc: Loc) {
         if self.options.debuginfo {
-            let loc = self.ir.op(op).loc;
             let text =
                 if matches!(loc, Loc::Id(_)) { AttrText::of_loc(self.ir, loc).to_string() } else { "unknown".into() };
             write!(self.out, " loc({text})").expect("a string takes all text");
@@ -327,6 +335,7 @@ impl<'a> Printer<'a> {
                 self.naming.value(ir, arg, self.out);
                 self.out.push_str(": ");
                 self.ty(ir.value_type(arg));
+                self.arg_location(arg);
             }
             self.out.push(')');
         }

@@ -61,12 +61,12 @@ impl<'a> Printer<'a> {
         })
     }
 
-    /// The name as it is printed: without `builtin.`, and inside functions without `func.`.
+    /// The name as it is printed: directly in modules without `builtin.`, and inside functions without `func.`.
     fn short_name(&self, op: Op) -> &'a str {
         let ir = self.ir;
         let name = ir.op_name(op);
         match name.split_once('.') {
-            Some(("builtin", short)) => short,
+            Some(("builtin", short)) if ir.parent_op(op).is_none_or(|p| ir.is_op(p, "builtin.module")) => short,
             Some(("func", short))
                 if short != "func" && ir.parent_op(op).is_some_and(|p| self.pretty_functions.contains(&p)) =>
             {
@@ -528,6 +528,9 @@ impl<'a> Printer<'a> {
             }
             self.ty(t);
             self.arg_dict(arg_attrs.get(i).copied());
+            if let Some(&b) = block {
+                self.arg_location(ir.block_args(b)[i]);
+            }
         }
         self.out.push(')');
         if !results.is_empty() {

@@ -1,7 +1,7 @@
 //! Parts of pretty forms that no list of items says: index expressions over values, signatures of functions, axes, carried values.
 
 use super::super::Parser;
-use super::PrettyOp;
+use super::{PrettyOp, RegionArg};
 use crate::ir::format::Many;
 use crate::ir::{Attr, AttrData, Dict};
 use crate::text::grammar::Rule;
@@ -117,11 +117,12 @@ impl<'a> Parser<'a> {
                 let ty = self.type_here()?;
                 inputs.push(ty);
                 arg_attrs.push(if self.ahead("{") { self.dict_here()? } else { Dict::default() });
+                let mut loc = None;
                 if self.word_ahead("loc") {
-                    let loc = self.prefix(Rule::location)?.as_str();
-                    self.loc_leaf(loc)?;
+                    let text = self.prefix(Rule::location)?.as_str();
+                    loc = Some(self.loc_leaf(text)?);
                 }
-                op.args[0].push((id, ty));
+                op.args[0].push(RegionArg { id, ty, loc });
                 if !self.lit(",") {
                     break;
                 }
@@ -210,7 +211,7 @@ impl<'a> Parser<'a> {
             self.error(self.pos, format!("{} values are carried, but {} types are given", ids.len(), types.len()));
             return None;
         }
-        op.args[region].extend(ids.into_iter().zip(types.iter().copied()));
+        op.args[region].extend(ids.into_iter().zip(types.iter()).map(|(id, &ty)| RegionArg { id, ty, loc: None }));
         op.operands[operands] = inits;
         if let Some(results) = op.result_types.first_mut() {
             *results = Some(types.clone());
