@@ -1,8 +1,8 @@
 //! Constants: the one value that all lanes of an attribute have.
 
-use rinductor_scalar::DType;
+use rinductor_scalar::{DType, Scalar};
 
-use crate::ir::{Attr, AttrData, Ir, TypeData};
+use crate::ir::{Attr, AttrData, Ir};
 
 /// A number of a constant.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -23,9 +23,11 @@ pub fn splat(ir: &Ir, attr: Attr, dtype: DType) -> Option<Number> {
             let kind = crate::codegen::kernel::dtype_of(ir, *ty)?;
             Some(Number::Float(float_of_bits(kind, *bits)))
         }
-        AttrData::Dense { text, ty } => {
-            debug_assert!(matches!(ir.ty(*ty), TypeData::Vector { .. } | TypeData::Tensor { .. }));
-            parse(text.trim(), dtype)
+        AttrData::Dense { .. } => {
+            // The text may say more digits than the type has: its elements are numbers of the type.
+            let bits = *crate::text::dense::elements(ir, attr).ok()?.first()?;
+            let value = Scalar::from_bits(dtype, u128::from(bits as u64));
+            Some(if dtype.is_float() { Number::Float(value.to_f64()) } else { Number::Int(value.to_i64()) })
         }
         _ => None,
     }
@@ -41,25 +43,4 @@ pub fn float_of_bits(dtype: DType, bits: u64) -> f64 {
         DType::F8E5M2 => rinductor_scalar::bits_to_f8e5m2(bits as u8),
         _ => f32::from_bits(bits as u32).into(),
     }
-}
-
-/// One number as text: decimal, hexadecimal (the bits of a float), `true`, `false`.
-fn parse(text: &str, dtype: DType) -> Option<Number> {
-    match text {
-        "true" => return Some(Number::Int(1)),
-        "false" => return Some(Number::Int(0)),
-        _ => {}
-    }
-    if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        let bits = u64::from_str_radix(hex, 16).ok()?;
-        return Some(if dtype.is_float() {
-            Number::Float(float_of_bits(dtype, bits))
-        } else {
-            Number::Int(bits as i64)
-        });
-    }
-    if dtype.is_float() {
-        return text.parse().ok().map(Number::Float);
-    }
-    text.parse().ok().map(Number::Int)
 }

@@ -183,7 +183,11 @@ pub fn index_map(ir: &mut Ir, dims: &Dims, exprs: &[Expr]) -> (Attr, Vec<Value>)
     used.sort_unstable();
     let with: Vec<(Atom, Expr)> =
         used.iter().enumerate().map(|(k, &d)| (Atom::Dim(d), ir.exprs.dim(k as u32))).collect();
-    let exprs: Vec<Expr> = exprs.iter().map(|&e| ir.exprs.subst(e, &with)).collect();
+    let mut exprs: Vec<Expr> = exprs.iter().map(|&e| ir.exprs.subst(e, &with)).collect();
+    if used.len() > 1 {
+        let order = crate::text::in_printed_order(ir, &mut exprs, used.len());
+        used = order.iter().map(|&k| used[k as usize]).collect();
+    }
     let operands = used.iter().map(|&d| dims.values[d as usize]).collect();
     (ir.index_map_attr(used.len(), &exprs), operands)
 }

@@ -1,6 +1,7 @@
 //! Combiners of reductions and scans. Float sums, products and moments are kept in 64 bits and rounded once at the end.
 
 use super::Trap;
+use super::rounding::{Rounding, Spread};
 use rinductor_scalar::{DType, Kind, Scalar, ScalarOp};
 
 /// The state of one combination.
@@ -11,6 +12,8 @@ pub struct Fold {
     /// What was combined: one value, or best and position, or mean, m2 and count.
     state: Vec<Scalar>,
     started: bool,
+    /// What rounding errors depend on, if they are wanted.
+    spread: Option<Spread>,
 }
 
 impl Fold {
@@ -38,7 +41,15 @@ impl Fold {
             "welford" => vec![Scalar::f64(0.0); 3],
             other => return Err(Trap::new(format!("there is no combiner '{other}'"))),
         };
-        Ok(Fold { word: word.to_string(), dtype, state, started: false })
+        Ok(Fold { word: word.to_string(), dtype, state, started: false, spread: None })
+    }
+
+    /// With the errors of a random rounding.
+    #[must_use]
+    pub fn rounded(mut self, rounding: Option<&Rounding>) -> Fold {
+        let rounds = matches!(self.dtype.kind(), Kind::Float | Kind::Complex);
+        self.spread = rounding.filter(|_| rounds).map(|r| Spread::new(r, self.dtype));
+        self
     }
 
     /// How many values a combiner takes.
@@ -65,16 +76,18 @@ impl Fold {
             "argmax" | "argmin" => {
                 let best = self.state[0];
                 let (a, b) = if self.word == "argmax" { (x, best) } else { (best, x) };
-                let better =
-                    greater(a, b) || last_of_equals && self.started && !x.is_nan() && !best.is_nan() && !greater(b, a);
-                let takes =
-                    !self.started || (x.is_nan() && (last_of_equals || !best.is_nan())) || (!best.is_nan() && better);
+                // Of equals the first: that with the least position, in whatever order the points come.
+                let equal =
+                    x.is_nan() && best.is_nan() || !x.is_nan() && !best.is_nan() && !greater(a, b) && !greater(b, a);
+                let before = last_of_equals || values[1].to_i64() < self.state[1].to_i64();
+                let better = !best.is_nan() && (x.is_nan() || greater(a, b));
+                let takes = !self.started || better || equal && before;
                 if takes {
                     self.state = vec![x, values[1]];
                 }
             }
             "welford" => {
-                let v = x.to_f64();
+                let v = self.spread.as_mut().map_or(x, |s| s.push(x)).to_f64();
                 let n = self.state[2].to_f64() + 1.0;
                 let delta = v - self.state[0].to_f64();
                 let mean = self.state[0].to_f64() + delta / n;
@@ -93,8 +106,16 @@ impl Fold {
                 };
                 let dtype = self.state[0].dtype();
                 let x = x.cast(dtype);
+                let rounded = self.spread.as_mut().map(|spread| {
+                    spread.push(x);
+                    spread.kept()
+                });
                 self.state[0] =
                     rinductor_scalar::eval(op, dtype, &[self.state[0], x]).map_err(|e| Trap::new(e.to_string()))?;
+                // What others keep in fewer bits may have left their range on the way.
+                if let Some(kept) = rounded {
+                    self.state[0] = self.state[0].cast(kept).cast(dtype);
+                }
             }
         }
         self.started = true;
@@ -105,7 +126,15 @@ impl Fold {
     pub fn results(&self) -> Vec<Scalar> {
         match self.word.as_str() {
             "argmax" | "argmin" => self.state.clone(),
-            _ => self.state.iter().map(|s| s.cast(self.dtype)).collect(),
+            word => {
+                let op = if word == "mul" { ScalarOp::Mul } else { ScalarOp::Add };
+                let sums = matches!(word, "add" | "mul");
+                let moved = |s: &Scalar| match &self.spread {
+                    Some(spread) if sums => spread.result(op, *s),
+                    _ => *s,
+                };
+                self.state.iter().map(|s| moved(s).cast(self.dtype)).collect()
+            }
         }
     }
 }

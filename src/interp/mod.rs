@@ -7,6 +7,7 @@ pub mod fold;
 mod kernel;
 mod nest;
 pub mod program;
+pub mod rounding;
 pub mod value;
 
 use crate::dialects::instance::{Call, instance_of_call};
@@ -19,6 +20,7 @@ use rinductor_defs::{Arg, Number, OpDef};
 use rinductor_index::{Atom, Expr, SymId};
 use rinductor_scalar::{DType, Scalar};
 use rinductor_support::FxHashMap;
+use rounding::Rounding;
 use value::Array;
 
 /// Why a run stopped.
@@ -126,6 +128,7 @@ pub struct Interp<'a> {
     numbers: FxHashMap<Value, i64>,
     symbols: FxHashMap<SymId, i64>,
     setting: rinductor_defs::Setting<'static>,
+    rounding: Option<Rounding>,
 }
 
 /// Runs a function of a module. Mutated inputs (`aten.copy_`) are mutated in the arrays that are passed.
@@ -139,6 +142,21 @@ pub fn run(
     definitions: &dyn Definitions,
     externs: &dyn Externs,
 ) -> Result<Vec<Output>, Diagnostic> {
+    run_rounding(ir, func, inputs, definitions, externs, None)
+}
+
+/// Runs a function of the graph or loop level as [`run`] does, with the errors of a random rounding.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_rounding(
+    ir: &Ir,
+    func: Op,
+    inputs: &[Input],
+    definitions: &dyn Definitions,
+    externs: &dyn Externs,
+    rounding: Option<Rounding>,
+) -> Result<Vec<Output>, Diagnostic> {
     let mut interp = Interp {
         ir: ir.clone(),
         definitions,
@@ -147,6 +165,7 @@ pub fn run(
         numbers: FxHashMap::default(),
         symbols: FxHashMap::default(),
         setting: rinductor_defs::Setting::default(),
+        rounding,
     };
     interp.setting.facts = symbols::facts(&mut interp.ir, func);
     interp.function(func, inputs).map_err(|t| {
@@ -410,7 +429,12 @@ impl Interp<'_> {
         })?;
         let instance = instance_of_call(&mut self.ir, &call, def).map_err(|d| trap(d, &self.ir))?;
         let results = if def.semantics.is_empty() || self.ir.is_op(op, kernels::ExternOp::NAME) {
-            let extern_call = self.extern_call(&call, &instance.args, def)?;
+            let mut extern_call = self.extern_call(&call, &instance.args, def)?;
+            if let Some(rounding) = &self.rounding {
+                for t in extern_call.tensors.iter_mut().flatten() {
+                    *t = rounding.moved_array(t);
+                }
+            }
             self.externs
                 .call(&extern_call)
                 .map_err(|e| Trap { message: format!("'{}': {e}", call.name), loc: Some(self.ir.op(op).loc) })?

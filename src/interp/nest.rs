@@ -141,7 +141,8 @@ impl Interp<'_> {
         let zeros = |d: &DType| Array::zeros(*d, space).ok_or_else(|| Trap::new("a result is too large"));
         let outputs = dtypes.iter().map(zeros).collect::<Result<Vec<_>, _>>()?;
         let symbols = |a| self.symbol(a);
-        let point = Point { exprs: &self.ir.exprs, symbols: &symbols, tensors };
+        let rounding = self.rounding.as_ref();
+        let point = Point { exprs: &self.ir.exprs, symbols: &symbols, tensors, rounding };
         let mut dims = vec![0i64; program.dims.max(space.len())];
         let mut values = Vec::new();
         let mut trap = Ok(());
@@ -160,7 +161,7 @@ impl Interp<'_> {
                 dims[..i.len()].copy_from_slice(i);
                 trap = (|| {
                     let dtype = *dtypes.first().ok_or_else(|| Trap::new("a reduction has no result"))?;
-                    let mut fold = Fold::new(word, dtype)?;
+                    let mut fold = Fold::new(word, dtype)?.rounded(rounding);
                     let mut inner = Ok(());
                     for_each_point(&over, |r| {
                         dims[i.len()..i.len() + r.len()].copy_from_slice(r);
@@ -189,7 +190,7 @@ impl Interp<'_> {
                 for_each_point(&lines, |line| {
                     trap = (|| {
                         let dtype = *dtypes.first().ok_or_else(|| Trap::new("a scan has no result"))?;
-                        let mut fold = Fold::new(word, dtype)?;
+                        let mut fold = Fold::new(word, dtype)?.rounded(rounding);
                         let mut i = line.to_vec();
                         for step in 0..space[dim] {
                             i[dim] = if reverse { space[dim] - 1 - step } else { step };
@@ -260,7 +261,8 @@ impl Interp<'_> {
         let out = Array::zeros(base.dtype, &base.sizes).ok_or_else(|| Trap::new("a result is too large"))?;
         for_each_point(&base.sizes, |i| base.get(i).is_some_and(|v| out.set(i, v)));
         let symbols = |a| self.symbol(a);
-        let point = Point { exprs: &self.ir.exprs, symbols: &symbols, tensors };
+        let rounding = self.rounding.as_ref();
+        let point = Point { exprs: &self.ir.exprs, symbols: &symbols, tensors, rounding };
         let mut dims = vec![0i64; program.dims.max(updates.len())];
         let mut values = Vec::new();
         let mut trap = Ok(());

@@ -1,6 +1,7 @@
 //! A body as a list of instructions, made from the IR or from what a dialect file says, and run once a point.
 
 use super::Trap;
+use super::rounding::Rounding;
 use super::value::Array;
 use crate::dialects::loops;
 use crate::dialects::loops::{Access, Dims};
@@ -220,6 +221,8 @@ pub struct Point<'a> {
     pub symbols: &'a dyn Fn(Atom) -> Option<i64>,
     /// The tensors by number.
     pub tensors: &'a [Array],
+    /// The errors of operations, if they round at random.
+    pub rounding: Option<&'a Rounding>,
 }
 
 impl Point<'_> {
@@ -255,7 +258,8 @@ impl Point<'_> {
                             *a = a.cast(DType::I64);
                         }
                     }
-                    rinductor_scalar::eval(*op, dtype, &list).map_err(|e| Trap::new(e.to_string()))?
+                    let v = rinductor_scalar::eval(*op, dtype, &list).map_err(|e| Trap::new(e.to_string()))?;
+                    self.rounding.map_or(v, |r| r.of(*op, &list, v))
                 }
                 Instr::Load(t, at, guard, dtype) => {
                     if guard.is_some_and(|g| !values[g].is_true()) {

@@ -91,14 +91,21 @@ impl SourceMap {
     /// Line and column (both from 1; the column counts characters, as mlir-opt's counts bytes of ASCII) of a byte offset.
     pub fn line_col(&self, id: SourceId, offset: u32) -> (u32, u32) {
         let Some(file) = self.files.get(id.0 as usize) else { return (0, 0) };
-        let lines = file
-            .lines
-            .get_or_init(|| std::iter::once(0).chain(memchr_newlines(&file.text).map(|i| i as u32 + 1)).collect());
+        let lines = self.line_starts(id);
         let line = lines.partition_point(|&start| start <= offset) - 1;
         let start = lines[line] as usize;
         let end = (offset as usize).min(file.text.len());
         let column = file.text.get(start..end).map_or(end.saturating_sub(start), |s| s.chars().count());
         (line as u32 + file.first_line, column as u32 + 1)
+    }
+    /// The byte at which each line starts; of an unknown file, that of one empty line.
+    pub fn line_starts(&self, id: SourceId) -> &[u32] {
+        let Some(file) = self.files.get(id.0 as usize) else { return &[0] };
+        file.lines.get_or_init(|| std::iter::once(0).chain(memchr_newlines(&file.text).map(|i| i as u32 + 1)).collect())
+    }
+    /// The number (from 1) of the first line in the file that the user sees.
+    pub fn first_line(&self, id: SourceId) -> u32 {
+        self.files.get(id.0 as usize).map_or(1, |f| f.first_line)
     }
     /// The line (without its newline) that holds a byte offset.
     pub fn line_text(&self, id: SourceId, offset: u32) -> &str {

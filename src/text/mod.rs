@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `grammar` | the parser that pest makes of the grammar |
 //! | `parse` | structure of a file, ops, regions, recovery after errors |
+//! | `parse::scan` | the usual look of the structure, found without the grammar |
 //! | `parse::scope` | SSA names, forward references |
 //! | `parse::leaf` | types, attributes, dictionaries, signatures: each distinct text once |
 //! | `parse::attrs`, `parse::types`, `parse::locs` | the leaves themselves |
@@ -24,7 +25,7 @@ pub mod split;
 #[cfg(test)]
 mod tests;
 
-pub use print::{AttrText, PrintOptions};
+pub use print::{AttrText, PrintOptions, in_printed_order};
 
 use crate::ir::Ir;
 use crate::ir::registry::Registry;
@@ -39,12 +40,14 @@ pub struct ParseOptions<'a> {
     pub allow_unregistered: bool,
     /// After this many errors the rest of the text is not read.
     pub max_errors: usize,
+    /// Whether the grammar matches also what can be read without it: slower, and the same.
+    pub by_grammar_alone: bool,
 }
 
 impl<'a> ParseOptions<'a> {
     /// The usual options: unknown dialects are refused, up to 1000 errors are reported.
     pub fn new(registry: &'a Registry) -> Self {
-        Self { registry, allow_unregistered: false, max_errors: 1000 }
+        Self { registry, allow_unregistered: false, max_errors: 1000, by_grammar_alone: false }
     }
     /// Sets whether unknown dialects are read.
     #[must_use]

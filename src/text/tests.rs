@@ -161,6 +161,93 @@ fn hostile_texts_end_with_an_error_or_are_read() {
 }
 
 #[test]
+fn what_looks_as_usual_is_read_as_the_grammar_reads_it() {
+    let registry = registry();
+    let read = |text: &str, by_grammar_alone: bool| {
+        let mut sources = SourceMap::new();
+        let id = sources.add("t.ir", text).expect("a test's text is short");
+        let options = ParseOptions::new(&registry).allow_unregistered(true);
+        let (ir, errors) = parse(&sources, id, &ParseOptions { by_grammar_alone, ..options });
+        let all = PrintOptions { generic: true, debuginfo: true, ..PrintOptions::default() };
+        match ir {
+            Some(ir) => print(&ir, &registry, &all),
+            None => errors.iter().map(|d| d.headline(&sources) + "\n").collect(),
+        }
+    };
+    for text in [
+        "%a = \"t.a\"() : () -> i32\n\"t.b\"(%a) : (i32) -> ()\n",
+        "%a:2, %b = \"t.a\"() <{k = \"}>\"}> {a = [1, 2]} : () -> (i32, f32, index)\n\"t.b\"(%a#1, %b) : (f32, index) -> ()",
+        // The location stands on the next line, behind a comment.
+        "\"t.a\"() : () -> ()\n  // where\n  loc(\"x\":1:2)\n",
+        "\"t.a\"() : () -> () loc(\"x\":1:2)\n\"t.b\"() : () -> ()\n",
+        "\"t.a\"() ({\n  \"t.b\"() : () -> ()\n}, {\n^b(%x: i32):\n  \"t.c\"(%x)[^b] : (i32) -> ()\n}) {z} : () -> ()\n",
+        "\"t.a\"() {m = affine_map<(d0) -> (d0 floordiv 2)>} : () -> !t.x<a -> b>\n",
+        "\"t.a\"() {m = affine_set<(d0) : (d0 >= 0)>} : () -> ()\n",
+        "\"t.a\"() {s = \"a\\22b\"} : () -> ()\n",
+        "\"t.a\"() : () -> () \"t.b\"() : () -> ()\n",
+        "\"t.a\" ( ) : ( ) -> ( )\n",
+        "\"t.a\"() // no more\n : () -> ()\n",
+        "\"t.a\"() : () -> i32x\n",
+        "\"t.a\"() : () -> ((i32) -> f32)\n",
+        "\"\"() : () -> ()\n}) : () -> ()\n\"t.a\"(%y) : () -> ()\n",
+        "%0x = \"t.a\"() : () -> i32\n%-- = \"t.a\"() : () -> i32\n",
+        "%a , \"t.a\"() : () -> i32\n",
+        "\"t.r\"() ({\n^a(%x: i32, %y: tensor<2xf32, #t.x<a -> b>>):\n  \"t.b\"()[^c] : () -> ()\n^c:\n}) : () -> ()\n",
+        "\"t.r\"() ({\n^a(%x: i32 loc(\"f\":1:1), %y : f32,%z: (i32) -> f32):\n}) : () -> ()\n^b:\n",
+        "\"t.r\"() ({\n^a (%x: i32):\n^b( ):\n^c(%x: i32,):\n}) : () -> ()\n",
+        "\"t.a\"() {a = (1)} : () -> ()\n\"t.b\"() : () -> tensor<]>\n",
+    ] {
+        assert_eq!(read(text, false), read(text, true), "{text}");
+    }
+}
+
+#[test]
+fn a_list_of_no_types_is_not_left_to_a_pretty_form() {
+    comes_back("\"builtin.unrealized_conversion_cast\"() : () -> ()\n");
+}
+
+#[test]
+fn what_is_wrong_but_readable_comes_back_too() {
+    let registry = registry();
+    // The first return is not the last op; what follows it begins like an operand. A property with the value that holds without it is no property.
+    let text = "func.func @f() {\n  return\n  %a = \"t.a\"() : () -> f32\n  %b = math.exp %a fastmath<none> : f32\n  return\n}\n";
+    let read = |text: &str| {
+        let mut sources = SourceMap::new();
+        let id = sources.add("t.ir", text).expect("a test's text is short");
+        parse(&sources, id, &ParseOptions::new(&registry).allow_unregistered(true)).0
+    };
+    let ir = read(text).expect("it can be read");
+    let (pretty, generic) = (written(&ir, false), written(&ir, true));
+    assert!(!generic.contains("fastmath"), "{generic}");
+    for form in [&pretty, &generic] {
+        let again = read(form).expect("what was written can be read");
+        assert_eq!((written(&again, false), written(&again, true)), (pretty.clone(), generic.clone()));
+    }
+}
+
+#[test]
+fn long_types_over_several_lines_are_read_whole() {
+    for n in [100, 3_000, 100_000] {
+        let lines = "a \"\\00\",\n".repeat(n);
+        let text = format!("\"t.a\"() : () -> !t.x<[{lines}]>\n\"t.b\"() : () -> () loc(\"f\":1:{n})\n");
+        let ir = right(&text);
+        assert!(written(&ir, true).contains(&format!("!t.x<[{lines}]>")), "{n}");
+    }
+}
+
+#[test]
+fn time_grows_with_the_text_alone() {
+    let n = 60_000;
+    let start = std::time::Instant::now();
+    // Before each of these regions a dictionary might stand; each of these definitions goes on to the end of the text.
+    assert!(read(&format!("{}{}", "kernels.for r {\n".repeat(n), "}\n".repeat(n))).is_ok());
+    assert!(read(&"#a = #t.a<\n".repeat(n)).is_err());
+    assert!(read(&"%x = arith.addi %y,\n".repeat(n)).is_err());
+    // A quadratic step takes minutes.
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}
+
+#[test]
 fn bytes_that_are_not_utf8_are_reported() {
     let (text, wrong) = decode(b"ab\xFFc\xC3\xA9\xC3".to_vec());
     assert_eq!(text, "ab\u{FFFD}c\u{e9}\u{FFFD}");

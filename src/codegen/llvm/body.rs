@@ -435,6 +435,8 @@ impl<'c> Emitter<'_, 'c> {
                 .collect());
         }
         let mask = self.mask.filter(|_| walk.tiled).map(|m| m.0);
+        // After a partial step lanes have different numbers of points: where an outer axis is walked too, full steps follow.
+        let even = mask.is_none() && (!walk.tiled || walk.axes.len() == 1);
         let mut new = Vec::new();
         let (mut kept, mut at) = (&carried[..], 0);
         for &(c, dtype) in &walk.combiners {
@@ -448,7 +450,7 @@ impl<'c> Emitter<'_, 'c> {
             }
             at += c.takes();
             let b = self.b;
-            let reciprocal = (c == Combiner::Welford && mask.is_none()).then(|| {
+            let reciprocal = (c == Combiner::Welford && even).then(|| {
                 let n = b.extract(mine[2], 0);
                 let one = b.float(n.get_type(), 1.0);
                 b.fdiv(one, b.fadd(n, one))

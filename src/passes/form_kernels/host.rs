@@ -91,7 +91,11 @@ impl Former {
 
     /// Allocates the buffer of a computed tensor before `op`.
     fn alloc(&mut self, ir: &mut Ir, value: Value, op: Op) -> Result<Value, Diagnostic> {
-        let ty = layout::fresh_buffer_of(ir, ir.value_type(value)).ok_or_else(|| unsized_tensor(ir, op, value))?;
+        let ty = ir.value_type(value);
+        // What the function returns lies as its type says, whatever gaps that has.
+        let returned = ir.uses(value).any(|(user, _)| ir.is_op(user, "func.return"));
+        let ty = if returned { layout::buffer_of(ir, ty) } else { layout::fresh_buffer_of(ir, ty) };
+        let ty = ty.ok_or_else(|| unsized_tensor(ir, op, value))?;
         let loc = ir.op(op).loc;
         let buffer = ir.create_value(kernels::AllocOp::NAME, &[], ty, &[], loc, InsertPoint::Before(op));
         ir.copy_value_name(value, buffer);
@@ -154,6 +158,9 @@ impl Former {
     }
 
     fn group_kernel(&mut self, ir: &mut Ir, group: &Group, outputs: &[(Value, String)], op: Op) {
+        if outputs.iter().all(|(v, _)| layout::is_empty(ir, ir.value_type(*v))) {
+            return; // no points, no work
+        }
         let name = self.kernel_name(ir, &group.members);
         let loc = ir.op(op).loc;
         let at = InsertPoint::Before(op);
@@ -181,6 +188,9 @@ impl Former {
                 let mut outputs = Vec::new();
                 for result in ir.results(op) {
                     outputs.push(self.alloc(ir, result, op)?);
+                }
+                if outputs.iter().all(|&v| layout::is_empty(ir, ir.value_type(v))) {
+                    return Ok(());
                 }
                 let name = self.kernel_name(ir, &[op]);
                 let operands =

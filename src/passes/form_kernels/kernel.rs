@@ -1,6 +1,6 @@
 //! Building one `kernels.func`: parameters, axes, and the translation of scalar bodies into tiles (of one point: `kernels-tile` widens them).
 
-use super::layout::{linear_offset, memref};
+use super::layout::{is_empty, linear_offset, memref};
 use crate::dialects::kernels;
 use crate::dialects::loops;
 use crate::dialects::loops::{Access, Dims, create_load, index_map, strides_of};
@@ -135,7 +135,9 @@ impl Kernel {
         name: Option<&str>,
     ) -> (Value, Vec<Expr>) {
         let ty = ir.value_type(host);
-        let simple = if retype { linear(ir, ty, index, self.axes.len()) } else { None };
+        // In an empty buffer, and along an empty axis, indices count as 0: a type without them would say that there is something to read.
+        let nothing = is_empty(ir, ty) || self.axes.iter().any(|a| ir.exprs.as_int(a.extent) == Some(0));
+        let simple = if retype && !nothing { linear(ir, ty, index, self.axes.len()) } else { None };
         match simple {
             Some((strides, offset)) => {
                 let element = ir.element_type(ty);

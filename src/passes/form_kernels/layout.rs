@@ -51,6 +51,11 @@ pub fn fresh_buffer_of(ir: &mut Ir, ty: Type) -> Option<Type> {
     Some(memref(ir, element, &sizes, &strides, zero))
 }
 
+/// Whether a tensor or buffer is known to have no elements.
+pub fn is_empty(ir: &Ir, ty: Type) -> bool {
+    ir.shape(ty).is_some_and(|shape| shape.contains(&0))
+}
+
 /// Whether strides give each element its own place without gaps, in some order of the dimensions.
 pub fn is_dense(ir: &mut Ir, sizes: &[Expr], strides: &[Expr]) -> bool {
     if sizes.iter().any(|&s| ir.exprs.as_int(s) == Some(0)) {

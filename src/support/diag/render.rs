@@ -3,7 +3,7 @@
 use super::{Diagnostic, Note, Place, Severity};
 use crate::source::{SourceId, SourceMap};
 use codespan_reporting::diagnostic as cs;
-use codespan_reporting::files::SimpleFiles;
+use codespan_reporting::files::{Error, Files};
 use codespan_reporting::term;
 use serde::Serialize;
 use std::fmt::Write;
@@ -135,20 +135,41 @@ fn snippet(severity: Severity, id: SourceId, start: u32, end: u32, sources: &Sou
     }
 }
 
+/// The texts as codespan asks for them. Where lines start is worked out once a text, whatever the number of messages.
+struct Texts<'m>(&'m SourceMap);
+
+impl<'a> Files<'a> for Texts<'_> {
+    type FileId = SourceId;
+    type Name = &'a str;
+    type Source = &'a str;
+
+    fn name(&'a self, id: SourceId) -> Result<&'a str, Error> {
+        Ok(self.0.name(id))
+    }
+    fn source(&'a self, id: SourceId) -> Result<&'a str, Error> {
+        Ok(self.0.text(id))
+    }
+    fn line_index(&'a self, id: SourceId, byte: usize) -> Result<usize, Error> {
+        Ok(self.0.line_starts(id).partition_point(|&start| start as usize <= byte) - 1)
+    }
+    fn line_number(&'a self, id: SourceId, line: usize) -> Result<usize, Error> {
+        Ok(line + self.0.first_line(id) as usize)
+    }
+    fn line_range(&'a self, id: SourceId, line: usize) -> Result<std::ops::Range<usize>, Error> {
+        let starts = self.0.line_starts(id);
+        let end = |k: usize| starts.get(k).map_or(self.0.text(id).len(), |&s| s as usize);
+        if line >= starts.len() {
+            return Err(Error::LineTooLarge { given: line, max: starts.len() - 1 });
+        }
+        Ok(end(line)..end(line + 1))
+    }
+}
+
 fn short(d: &Diagnostic, sources: &SourceMap, out: &mut String) {
     let Place::Span(span) = d.place else {
         let _ = writeln!(out, "{}", d.headline(sources));
         return;
     };
-    let mut files = SimpleFiles::new();
-    // codespan counts lines from the text it is given: the whole file, so that numbers are right.
-    let text = sources.text(span.source).clone();
-    let (first, _) = sources.line_col(span.source, 0);
-    if first != 1 {
-        let _ = writeln!(out, "{}", d.headline(sources));
-        return;
-    }
-    let file = files.add(sources.name(span.source).to_string(), text);
     let severity = match d.severity {
         Severity::Error => cs::Severity::Error,
         Severity::Warning => cs::Severity::Warning,
@@ -157,9 +178,9 @@ fn short(d: &Diagnostic, sources: &SourceMap, out: &mut String) {
     };
     let diagnostic = cs::Diagnostic::new(severity)
         .with_message(&d.message)
-        .with_label(cs::Label::primary(file, span.start as usize..span.end.max(span.start) as usize));
+        .with_label(cs::Label::primary(span.source, span.start as usize..span.end.max(span.start) as usize));
     let config = term::Config { display_style: term::DisplayStyle::Short, ..term::Config::default() };
-    match term::emit_into_string(&config, &files, &diagnostic) {
+    match term::emit_into_string(&config, &Texts(sources), &diagnostic) {
         Ok(text) => {
             let _ = writeln!(out, "{}", text.trim_end());
         }

@@ -83,24 +83,28 @@ impl<'a> Parser<'a> {
             Ok(mut pairs) => pairs.next(),
             Err(e) => {
                 let at = self.offset(text);
-                self.grammar_error(&e, at);
+                self.grammar_error(&e, at, text.len());
                 None
             }
         }
     }
 
-    /// Reports what pest says about a text that begins at `base`.
-    pub fn grammar_error(&mut self, e: &pest::error::Error<Rule>, base: usize) {
-        let at = base
-            + match e.location {
-                InputLocation::Pos(p) | InputLocation::Span((p, _)) => p,
-            };
+    /// Reports what pest says about a text of `len` bytes that begins at `base`. To say where it stands, pest goes over the text again.
+    pub fn grammar_error(&mut self, e: &pest::error::Error<Rule>, base: usize, len: usize) {
+        let reached = match e.location {
+            InputLocation::Pos(p) | InputLocation::Span((p, _)) => p,
+        };
+        let at = base + reached;
+        self.budget = self.budget.saturating_sub(reached + len / 8);
         let message = match &e.variant {
             ErrorVariant::CustomError { message } if message.contains("limit") => "nested too deeply".to_string(),
             ErrorVariant::CustomError { message } => message.clone(),
             ErrorVariant::ParsingError { positives, .. } => super::recover::expected(positives),
         };
         self.error(at, message);
+        if self.budget == 0 {
+            self.fatal(at, "too many errors in long operations; the rest is not read");
+        }
     }
 
     fn weigh<T: Copy>(&mut self, text: &'a str, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {

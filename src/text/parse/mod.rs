@@ -5,6 +5,7 @@ pub mod leaf;
 mod locs;
 mod pretty;
 mod recover;
+mod scan;
 mod scope;
 mod structure;
 mod types;
@@ -19,8 +20,8 @@ use rinductor_support::{Diagnostic, FxHashMap, Name, SourceId, SourceMap, Span};
 use scope::Scopes;
 use structure::{Frame, Kind};
 
-/// How much text is matched at a time.
-const WINDOW: usize = 64 << 10;
+/// How much text one piece of the structure is looked for in, at first.
+const WINDOW: usize = 4 << 10;
 
 /// The state of reading one text.
 pub struct Parser<'a> {
@@ -65,7 +66,7 @@ pub fn parse(sources: &SourceMap, source: SourceId, options: &ParseOptions<'_>) 
         alias_depth: 0,
         pos: 0,
         stop: false,
-        budget: (256 << 20) + 8 * text.len(),
+        budget: (64 << 20) + 8 * text.len(),
     };
     let top = parser.file();
     let Parser { mut ir, mut diagnostics, .. } = parser;
@@ -179,7 +180,7 @@ impl<'a> Parser<'a> {
                 }
             }
             Err(e) => {
-                self.grammar_error(&e, at);
+                self.grammar_error(&e, at, rest.len());
                 let end = rest.find('\n').map_or(self.text.len(), |n| at + n);
                 self.alias_spans.insert(at, end);
             }
@@ -206,8 +207,22 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Matches as many ops, labels and ends of regions as one window holds.
+    /// Reads one op, label or end of a region.
     fn run(&mut self) {
+        if !self.options.by_grammar_alone
+            && let Some(scanned) = scan::scan(self.text, self.pos)
+        {
+            let end = scanned.end;
+            if self.scanned(scanned.piece, end) {
+                self.pos = end;
+                return;
+            }
+        }
+        // A match that fails costs more than a look at the first word.
+        let pretty = scan::begins_word(self.text, self.pos);
+        if pretty && self.pretty_op() {
+            return;
+        }
         let mut size = WINDOW;
         loop {
             let start = self.pos;
@@ -217,40 +232,21 @@ impl<'a> Parser<'a> {
             };
             let last_window = end == self.text.len();
             let window = &self.text[start..end];
-            let frames = self.frames.len();
-            match IrGrammar::parse(Rule::run, window) {
-                Ok(mut pairs) => {
-                    let Some(run) = pairs.next() else { return };
-                    let stop = start + run.as_str().len();
-                    let mut pieces = run.into_inner().peekable();
-                    while let Some(piece) = pieces.next() {
-                        let (from, to) = (start + piece.as_span().start(), start + piece.as_span().end());
-                        // What follows the window might belong to its last piece.
-                        if !last_window && pieces.peek().is_none() && after_trivia(self.text, stop) >= end {
-                            self.pos = from;
-                            break;
-                        }
-                        if !self.piece(piece) {
-                            self.pos = from;
-                            return;
-                        }
+            if let Ok(mut pairs) = IrGrammar::parse(Rule::piece, window) {
+                let Some(piece) = pairs.next().and_then(|p| p.into_inner().next()) else { return };
+                let to = start + piece.as_span().end();
+                // What follows the window might belong to the piece, as does a bracket whose other end is not in the window.
+                let next = after_trivia(self.text, to);
+                let cut = next >= end || self.text[next..].starts_with(['<', '(', '[']);
+                if last_window || !cut && !self.text[next..].starts_with("loc") {
+                    if self.piece(piece) {
                         self.pos = to;
-                        if self.stop {
-                            return;
-                        }
+                    } else {
+                        self.explain(window);
                     }
-                }
-                Err(e) => {
-                    self.grammar_error(&e, start);
-                    self.recover(start);
                     return;
                 }
-            }
-            if self.pos > start {
-                return;
-            }
-            debug_assert_eq!(frames, self.frames.len());
-            if self.pretty_op() {
+            } else if !pretty && self.pretty_op() {
                 return;
             }
             if !last_window {
@@ -275,7 +271,7 @@ impl<'a> Parser<'a> {
         self.budget -= window.len() / 16;
         match IrGrammar::parse(Rule::piece, window) {
             Ok(_) => self.error(start, "expected an operation"),
-            Err(e) => self.grammar_error(&e, start),
+            Err(e) => self.grammar_error(&e, start, window.len()),
         }
         self.recover(start);
     }

@@ -4,7 +4,7 @@ mod custom;
 mod finish;
 
 use super::structure::{Frame, Kind};
-use super::{Parser, after_trivia};
+use super::{Parser, after_trivia, scan};
 use crate::ir::format::{Custom, Format, Item, Many, Spelled};
 use crate::ir::{Attr, AttrData, Block, Dict, Loc, OpSpec, Region, Type};
 use crate::text::grammar::{IrGrammar, Rule};
@@ -404,17 +404,22 @@ impl<'a> Parser<'a> {
                 Some(pair)
             }
             Err(e) => {
-                self.grammar_error(&e, self.pos);
+                self.grammar_error(&e, self.pos, text.len() - self.pos);
                 None
             }
         }
+    }
+
+    /// Whether the use of a value stands at the cursor, and not the results of the next op.
+    fn use_ahead(&mut self) -> bool {
+        self.ahead("%") && scan::after_results(self.text, self.pos).is_none()
     }
 
     fn uses(&mut self, many: Many) -> Option<Vec<&'a str>> {
         let mut list = Vec::new();
         match many {
             Many::One => list.push(self.prefix(Rule::value_use)?.as_str()),
-            Many::Optional | Many::Any if !self.ahead("%") => {}
+            Many::Optional | Many::Any if !self.use_ahead() => {}
             Many::Optional => list.push(self.prefix(Rule::value_use)?.as_str()),
             Many::Any => loop {
                 list.push(self.prefix(Rule::value_use)?.as_str());
@@ -520,14 +525,27 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether the `{` at the cursor begins a dictionary, not the region that the form has next.
-    fn dict_ahead(&self, followed_by_region: bool) -> bool {
+    fn dict_ahead(&mut self, followed_by_region: bool) -> bool {
         if !followed_by_region {
             return true;
         }
+        // What a match that fails costs depends on all that follows, so what cannot be an entry is not tried.
         let rest = &self.text[self.pos..];
+        let name = after_trivia(rest, 1);
+        let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
+        let end = match rest[name..].strip_prefix('"') {
+            Some(string) => string.find('"').map_or(rest.len(), |n| name + n + 2),
+            None => rest[name..].find(|c| !word(c)).map_or(rest.len(), |n| name + n),
+        };
+        if !rest[after_trivia(rest, end)..].starts_with(['=', ',', '}']) || self.budget == 0 {
+            return false;
+        }
         match IrGrammar::parse(Rule::dict_prefix, rest) {
             Ok(pairs) => rest[after_trivia(rest, pairs.as_str().len())..].starts_with('{'),
-            Err(_) => false,
+            Err(_) => {
+                self.budget = self.budget.saturating_sub(rest.len());
+                false
+            }
         }
     }
 
@@ -551,7 +569,7 @@ impl<'a> Parser<'a> {
                     self.ahead(text)
                 }
             }
-            Item::Operands(_) | Item::AllOperands => self.ahead("%"),
+            Item::Operands(_) | Item::AllOperands => self.use_ahead(),
             Item::Successor(_) | Item::AllSuccessors => self.ahead("^"),
             Item::Region { .. } | Item::AllRegions => self.ahead("{"),
             Item::AttrDict { keyword: true } => self.word_ahead("attributes"),

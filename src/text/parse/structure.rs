@@ -1,6 +1,7 @@
 //! The stack of open ops, and what each piece of the structure does to it.
 
 use super::pretty::PrettyOp;
+use super::scan::Tail;
 use super::{Parser, after_trivia};
 use crate::ir::registry::OpInfo;
 use crate::ir::{Block, Dict, InsertPoint, Loc, Op, OpSpec, Region, Type, Value};
@@ -89,6 +90,13 @@ pub struct Parts<'a> {
     pub offset: usize,
 }
 
+/// Whether a property says what holds without it: it is left out then.
+pub fn is_default(ir: &crate::ir::Ir, format: &crate::ir::format::Format, name: Name, value: crate::ir::Attr) -> bool {
+    let text = ir.text(name);
+    let default = format.props.iter().find(|p| &*p.name == text).and_then(|p| p.default.as_deref());
+    default.is_some_and(|d| crate::text::print::AttrText::of_attr(ir, value).to_string() == d)
+}
+
 impl<'a> Parser<'a> {
     /// Takes one piece; false if it belongs to a pretty form, which reads it itself.
     pub fn piece(&mut self, piece: Pair<'a, Rule>) -> bool {
@@ -96,10 +104,6 @@ impl<'a> Parser<'a> {
         match piece.as_rule() {
             Rule::op => self.generic_op(piece, offset),
             Rule::label => {
-                if self.frames.last().is_some_and(|f| matches!(f.kind, Kind::File)) {
-                    self.error(offset, "a block label stands inside a region");
-                    return true;
-                }
                 let mut inner = piece.into_inner();
                 if let Some(id) = inner.next() {
                     let args = inner.next();
@@ -128,9 +132,27 @@ impl<'a> Parser<'a> {
         true
     }
 
+    /// Takes a piece that looks as usual; false if it belongs to a pretty form, or to none.
+    pub fn scanned(&mut self, piece: super::scan::Piece<'a>, end: usize) -> bool {
+        use super::scan::Piece;
+        match piece {
+            Piece::Op(head, tail) => self.finish_generic(head, tail, &[]),
+            Piece::Label(id, args) => self.label(id, args),
+            Piece::Start(head) => self.push_frame(Kind::Generic(head), head.name, end),
+            Piece::End(tail) => {
+                if !matches!(self.frames.last().map(|f| &f.kind), Some(Kind::Generic(_))) {
+                    return false;
+                }
+                self.close_region();
+                self.end_generic(tail);
+            }
+        }
+        true
+    }
+
     fn generic_op(&mut self, piece: Pair<'a, Rule>, offset: usize) {
         let mut head = Head { offset, ..Head::default() };
-        let (mut attrs, mut sig, mut loc) = ("", "", "");
+        let mut tail = Tail::default();
         for part in piece.into_inner() {
             let text = part.as_str();
             match part.as_rule() {
@@ -139,30 +161,34 @@ impl<'a> Parser<'a> {
                 Rule::uses => head.uses = text,
                 Rule::successors => head.successors = text,
                 Rule::props => head.props = text,
-                Rule::attrs => attrs = text,
-                Rule::signature => sig = text,
-                Rule::location => loc = text,
+                Rule::attrs => tail.attrs = text,
+                Rule::signature => tail.signature = text,
+                Rule::location => tail.location = text,
                 _ => {
                     self.push_frame(Kind::Generic(head), head.name, self.offset(text) + text.len());
                     return;
                 }
             }
         }
-        self.finish_generic(head, attrs, sig, loc, &[]);
+        self.finish_generic(head, tail, &[]);
     }
 
     fn generic_end(&mut self, piece: Pair<'a, Rule>) {
-        let Some(frame) = self.frames.pop() else { return };
-        let (mut attrs, mut sig, mut loc) = ("", "", "");
+        let mut tail = Tail::default();
         for part in piece.into_inner() {
             match part.as_rule() {
-                Rule::attrs => attrs = part.as_str(),
-                Rule::signature => sig = part.as_str(),
-                _ => loc = part.as_str(),
+                Rule::attrs => tail.attrs = part.as_str(),
+                Rule::signature => tail.signature = part.as_str(),
+                _ => tail.location = part.as_str(),
             }
         }
+        self.end_generic(tail);
+    }
+
+    fn end_generic(&mut self, tail: Tail<'a>) {
+        let Some(frame) = self.frames.pop() else { return };
         if let Kind::Generic(head) = frame.kind {
-            self.finish_generic(head, attrs, sig, loc, &frame.regions);
+            self.finish_generic(head, tail, &frame.regions);
         }
     }
 
@@ -191,7 +217,8 @@ impl<'a> Parser<'a> {
         info
     }
 
-    fn finish_generic(&mut self, head: Head<'a>, attrs: &'a str, sig: &'a str, loc: &'a str, regions: &[Region]) {
+    fn finish_generic(&mut self, head: Head<'a>, tail: Tail<'a>, regions: &[Region]) {
+        let Tail { attrs, signature: sig, location: loc } = tail;
         let name = self.generic_name(head.name);
         // Each of these may report errors of its own: read all before giving up.
         let sig = self.signature(sig);
@@ -232,19 +259,13 @@ impl<'a> Parser<'a> {
 
     fn spread_props(&mut self, format: &crate::ir::format::Format, props: Dict, attrs: Dict) -> (Dict, Dict) {
         let ir = &mut self.ir;
-        // A property that says what holds without it is left out.
-        let is_default = |n: Name, a: crate::ir::Attr, ir: &crate::ir::Ir| {
-            let text = ir.text(n);
-            let default = format.props.iter().find(|p| &*p.name == text).and_then(|p| p.default.as_deref());
-            default.is_some_and(|d| crate::text::print::AttrText::of_attr(ir, a).to_string() == d)
-        };
         let is_prop = |n: Name, ir: &crate::ir::Ir| {
             let text = ir.text(n);
             text == "operandSegmentSizes" && format.segments || format.props.iter().any(|p| &*p.name == text)
         };
         let (mine, rest): (Vec<_>, Vec<_>) = ir.dict(attrs).iter().copied().partition(|&(n, _)| is_prop(n, ir));
         let all = mine.into_iter().chain(ir.dict(props).iter().copied());
-        let all: Vec<_> = all.filter(|&(n, a)| !is_default(n, a, ir)).collect();
+        let all: Vec<_> = all.filter(|&(n, a)| !is_default(ir, format, n, a)).collect();
         (ir.make_dict(all), ir.make_dict(rest))
     }
 
@@ -381,6 +402,10 @@ impl<'a> Parser<'a> {
     fn label(&mut self, id: &'a str, args: &'a str) {
         let at = self.offset(id);
         let Some(frame) = self.frames.last_mut() else { return };
+        if matches!(frame.kind, Kind::File) {
+            self.error(at, "a block label stands inside a region");
+            return;
+        }
         let region = frame.region;
         let labels = frame.labels.get_or_insert_default();
         let block = match labels.get_mut(id) {
@@ -416,6 +441,15 @@ impl<'a> Parser<'a> {
     }
 
     fn block_args(&mut self, block: Block, args: &'a str) {
+        let usual = if self.options.by_grammar_alone { None } else { super::scan::arguments(args) };
+        if let Some(list) = usual {
+            for (id, ty) in list {
+                let Some(ty) = self.type_leaf(ty) else { continue };
+                let value = self.ir.add_block_arg(block, ty);
+                self.define_value(id, value);
+            }
+            return;
+        }
         let Some(pair) = self.leaf(Rule::block_args, args) else { return };
         for arg in pair.into_inner().filter(|p| p.as_rule() == Rule::block_arg) {
             let mut inner = arg.into_inner();

@@ -365,6 +365,31 @@ pub fn dim_order(ir: &Ir, exprs: &[Expr], count: usize) -> Vec<u32> {
     order
 }
 
+/// Numbers the dimensions of expressions in the order in which their text names them, so that printing and parsing change nothing. Gives the old
+/// number of each; dimensions that do not occur are left out.
+pub fn in_printed_order(ir: &mut Ir, exprs: &mut [Expr], count: usize) -> Vec<u32> {
+    let mut olds: Vec<u32> = (0..count as u32).collect();
+    // Other numbers may change the order of terms, and so the text.
+    for _ in 0..4 {
+        let order = dim_order(ir, exprs, olds.len());
+        if order.len() == olds.len() && order.iter().enumerate().all(|(i, &d)| i == d as usize) {
+            break;
+        }
+        let mut place = vec![0; olds.len()];
+        for (new, &old) in order.iter().enumerate() {
+            place[old as usize] = new as u32;
+        }
+        for e in exprs.iter_mut() {
+            *e = ir.exprs.subst_with(*e, |ex, atom| match atom {
+                Atom::Dim(d) => Some(ex.dim(place[d as usize])),
+                Atom::Sym(_) => None,
+            });
+        }
+        olds = order.iter().map(|&d| olds[d as usize]).collect();
+    }
+    olds
+}
+
 /// Whether an expression has dimensions beyond a count.
 fn dims_within(ir: &Ir, e: Expr, count: usize) -> bool {
     ir.exprs.atoms(e).all(|a| !matches!(a, Atom::Dim(d) if d as usize >= count))

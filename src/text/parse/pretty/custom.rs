@@ -53,25 +53,10 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        // The order of the values is that in which the printed expressions name them, so that printing and parsing change nothing.
-        for _ in 0..4 {
-            let order = crate::text::print::dim_order(&self.ir, &exprs, ids.len());
-            if order.iter().enumerate().all(|(i, &d)| i == d as usize) && order.len() == ids.len() {
-                break;
-            }
-            let mut place = vec![0; ids.len()];
-            for (new, &old) in order.iter().enumerate() {
-                place[old as usize] = new as u32;
-            }
-            for e in &mut exprs {
-                *e = self.ir.exprs.subst_with(*e, |ex, atom| match atom {
-                    rinductor_index::Atom::Dim(d) => Some(ex.dim(place[d as usize])),
-                    rinductor_index::Atom::Sym(_) => None,
-                });
-            }
-            ids = order.iter().map(|&d| ids[d as usize]).collect();
-        }
-        Some((ids.clone(), self.ir.index_map_attr(ids.len(), &exprs)))
+        let order = crate::text::print::in_printed_order(&mut self.ir, &mut exprs, ids.len());
+        let ids: Vec<&'a str> = order.iter().map(|&d| ids[d as usize]).collect();
+        let attr = self.ir.index_map_attr(ids.len(), &exprs);
+        Some((ids, attr))
     }
 
     pub(super) fn expr_of_values(&mut self, text: &'a str, ids: &mut Vec<&'a str>) -> Option<Expr> {

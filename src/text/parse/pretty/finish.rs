@@ -1,7 +1,7 @@
 //! The end of an op in pretty form: operands and result types from what was read and what follows from it.
 
 use super::super::Parser;
-use super::super::structure::Parts;
+use super::super::structure::{Parts, is_default};
 use super::PrettyOp;
 use crate::ir::format::{Many, TypeFrom};
 use crate::ir::{AttrData, Region, Type, TypeData, Value};
@@ -55,6 +55,7 @@ impl<'a> Parser<'a> {
             op.props.push((name, attr));
         }
         let regions: Vec<Region> = op.regions.iter().flatten().copied().collect();
+        op.props.retain(|&(n, a)| !is_default(&self.ir, format, n, a));
         let parts = Parts {
             name: op.name,
             results: op.results,

@@ -157,9 +157,16 @@ impl Uses {
                     self.wrong |= !prop_right(p, &format.props[*i], ir.attr_of(s.op, &format.props[*i].name));
                 }
                 Item::OperandTypes(i) => self.operand_types.push(*i),
-                Item::ResultTypes(i) => self.result_types.push(*i),
+                Item::ResultTypes(i) => {
+                    self.result_types.push(*i);
+                    // How many there are is read from their list, which has one at least.
+                    self.wrong |= s.results[*i].is_empty();
+                }
                 Item::AllOperandTypes => self.operand_types.extend(0..format.operands.len()),
-                Item::AllResultTypes => self.result_types.extend(0..format.results.len()),
+                Item::AllResultTypes => {
+                    self.result_types.extend(0..format.results.len());
+                    self.wrong |= ir.num_results(s.op) == 0;
+                }
                 Item::FunctionalType => {
                     self.operand_types.extend(0..format.operands.len());
                     self.result_types.extend(0..format.results.len());
@@ -182,7 +189,7 @@ impl Uses {
                             *dims as usize != list.len()
                                 || !exprs.iter().all(|&e| dims_within(ir, e, list.len()))
                                 || !list.iter().all(plain)
-                                || dim_order(ir, exprs, list.len()).len() != list.len()
+                                || !dim_order(ir, exprs, list.len()).into_iter().eq(0..list.len() as u32)
                         }
                         _ => true,
                     };
