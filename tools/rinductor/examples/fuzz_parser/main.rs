@@ -16,7 +16,8 @@ mod mutate;
 use common::random::Random;
 use common::supervise::{Fuzzer, Limits, run};
 use mutate::Seeds;
-use rinductor::dialects::library::Library;
+use rinductor::defs::Library;
+use rinductor::dialects::library;
 use rinductor::ir::Ir;
 use rinductor::ir::registry::Registry;
 use rinductor::ir::verify::verify;
@@ -25,6 +26,7 @@ use rinductor::support::{Diagnostic, SourceMap};
 use rinductor::text::{self, ParseOptions, PrintOptions};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// CPU time of this thread.
@@ -54,7 +56,7 @@ fn problems(ir: &mut Ir, registry: &Registry, library: &Library) -> Vec<String> 
     let module = ir.module();
     let mut wrong = verify(ir, registry, module);
     if wrong.is_empty() {
-        wrong = library.verify(ir);
+        wrong = library::verify(library, ir);
     }
     let mut messages: Vec<String> = wrong.into_iter().map(|d| d.message).collect();
     messages.sort();
@@ -122,7 +124,7 @@ fn check(bytes: &[u8], library: &Library, registry: &Registry) -> Result<(bool, 
 struct Texts {
     seed: u64,
     seeds: Seeds,
-    library: Library,
+    library: Arc<Library>,
     registry: Registry,
 }
 
@@ -181,11 +183,8 @@ fn parts(bytes: &[u8]) -> Vec<Vec<u8>> {
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let Ok(library) = Library::builtin() else {
-        eprintln!("the dialect files are wrong");
-        return ExitCode::FAILURE;
-    };
-    let (registry, _) = library.registry();
+    let library = Arc::new(library::builtin());
+    let registry = library::registry(&library);
     if let [flag, file] = args.as_slice()
         && flag == "--case"
     {
