@@ -110,7 +110,7 @@ pub fn reference(built: &Built, dialects: &Dialects) -> Result<Reference, String
     let run = |rounding: Option<Rounding>| {
         let inputs = copies(&built.arguments);
         let outputs =
-            interp::run_rounding(&built.ir, built.func, &inputs, &dialects.library, &RuntimeExterns, rounding);
+            interp::run_rounding(&built.ir, built.func, &inputs, &*dialects.library, &RuntimeExterns, rounding);
         outputs.map(|o| (tensors(o), elements(&inputs))).map_err(|d| d.message)
     };
     let (results, inputs) = run(None)?;
@@ -207,7 +207,7 @@ fn lower(ir: &mut Ir, passes: &str, built: &Built, reference: &Reference, dialec
         }
         let func = forward(ir).ok_or_else(|| tell("@forward is gone".into()))?;
         let inputs = copies(&built.arguments);
-        let now = interp::run(ir, func, &inputs, &dialects.library, &RuntimeExterns).map_err(|d| tell(d.message))?;
+        let now = interp::run(ir, func, &inputs, &*dialects.library, &RuntimeExterns).map_err(|d| tell(d.message))?;
         if let Some(what) = difference(reference, &tensors(now)) {
             return Err(tell(what));
         }
