@@ -166,9 +166,9 @@ impl Sample {
 
     pub fn atomic(&mut self, kind: &str, v: Value, buffer: Value, map: &[&str], index: &[Value]) {
         let m = self.map(map, index.len());
-        let k = self.ir.string_attr(kind);
+        let combiner = ("combiner", self.ir.string_attr(kind));
         let operands: Vec<Value> = [v, buffer].into_iter().chain(index.iter().copied()).collect();
-        self.ir.create_op(kernels::AtomicOp::NAME, &operands, &[], &[("map", m), ("kind", k)], Loc::Unknown, self.at);
+        self.ir.create_op(kernels::AtomicOp::NAME, &operands, &[], &[("map", m), combiner], Loc::Unknown, self.at);
     }
 
     /// An op on scalars with the result of an element type.
@@ -202,7 +202,7 @@ impl Sample {
         let varies = self.varies(v);
         let t = self.vector(DType::Index, varies);
         let m = self.map(&[bound], 0);
-        let mut props = vec![("map", m)];
+        let mut props = vec![("bound", m)];
         if wrap {
             props.push(("wrap", self.ir.unit_attr()));
         }

@@ -53,12 +53,9 @@ impl {ty} {{
 
 /// One accessor: what it is in words, its name, its type, its body.
 fn accessor(out: &mut String, what: &str, name: &str, ty: &str, body: &str) {
-    let life = if ty.contains('&') { "<'a>" } else { "" };
-    let borrow = if ty.contains('&') { "&'a Ir" } else { "&Ir" };
-    let ty = ty.replace('&', "&'a ");
     let _ = write!(
         out,
-        "\n    /// {what} `{name}`.\n    pub fn {name}{life}(self, ir: {borrow}) -> {ty} {{\n        {body}\n    }}\n"
+        "\n    /// {what} `{name}`.\n    pub fn {name}(self, ir: &Ir) -> {ty} {{\n        {body}\n    }}\n"
     );
 }
 
@@ -208,9 +205,9 @@ op a.load_it(buffer: memref, indices: index*, guard: i1?) attrs {map: index_map,
             "pub fn buffer(self, ir: &Ir) -> Value {\n        view::one(ir, self.0, Self::OPERANDS, 0)",
             "pub fn indices(self, ir: &Ir) -> Values {",
             "pub fn guard(self, ir: &Ir) -> Option<Value> {",
-            "pub fn map<'a>(self, ir: &'a Ir) -> &'a [Expr] {\n        view::the_index_map(ir, self.0, \"map\")",
+            "pub fn map(self, ir: &Ir) -> &[Expr] {\n        view::the_index_map(ir, self.0, \"map\")",
             "pub fn wrap(self, ir: &Ir) -> bool {",
-            "pub fn note<'a>(self, ir: &'a Ir) -> Option<&'a str> {",
+            "pub fn note(self, ir: &Ir) -> Option<&str> {",
             "pub fn n(self, ir: &Ir) -> i64 {",
             "pub fn body(self, ir: &Ir) -> Block {",
             "pub fn result(self, ir: &Ir) -> Value {",

@@ -107,6 +107,7 @@ macro_rules! properties {
             ///
             /// # Panics
             /// It is not there, or something else.
+            #[allow(clippy::needless_lifetimes)] // some of the types borrow
             pub fn $the<'a>(ir: &'a Ir, op: Op, name: &str) -> $ty {
                 match $name(ir, op, name) {
                     Some(value) => value,
@@ -148,4 +149,87 @@ properties! {
         AttrData::IndexMap { exprs, .. } => Some(&**exprs),
         _ => None,
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dialects::{aten, func, kernels, library, loops};
+    use crate::ir::{Ir, Op};
+    use crate::support::SourceMap;
+    use crate::text::{ParseOptions, parse};
+    use std::sync::Arc;
+
+    /// The IR of a text that the verifier has nothing against.
+    fn read(text: &str) -> Ir {
+        let library = Arc::new(library::builtin());
+        let registry = library::registry(&library);
+        let mut sources = SourceMap::new();
+        let id = sources.add("t.ir", text).unwrap();
+        let (ir, wrong) = parse(&sources, id, &ParseOptions::new(&registry));
+        let mut ir = ir.unwrap_or_else(|| panic!("{wrong:?}"));
+        let wrong = library::verify(&library, &mut ir);
+        assert!(wrong.is_empty(), "{wrong:?}");
+        ir
+    }
+
+    fn find(ir: &Ir, name: &str) -> Vec<Op> {
+        ir.nested_ops(ir.module()).into_iter().filter(|&op| ir.is_op(op, name)).collect()
+    }
+
+    #[test]
+    fn operands_are_found_by_what_the_index_map_counts() {
+        let ir = read(
+            "func.func @f(%t: tensor<4x4xf32>, %n: index, %g: i1) {
+  %a = \"loops.load\"(%t, %n, %n, %g) <{map = #index.map<(d0, d1) -> (d0, d1)>}> : (tensor<4x4xf32>, index, index, i1) -> f32
+  %b = \"loops.load\"(%t, %g) <{map = #index.map<() -> (0, s0)>}> : (tensor<4x4xf32>, i1) -> f32
+  %c = \"loops.load\"(%t, %n) <{map = #index.map<(d0) -> (d0, 1)>}> : (tensor<4x4xf32>, index) -> f32
+  return
+}",
+        );
+        let loads: Vec<loops::LoadOp> =
+            find(&ir, loops::LoadOp::NAME).into_iter().filter_map(|op| loops::LoadOp::cast(&ir, op)).collect();
+        let body = func::FuncOp(find(&ir, func::FuncOp::NAME)[0]).body(&ir);
+        let args = ir.block_args(ir.blocks_of(body)[0]).to_vec();
+        let [t, n, g] = args[..] else { panic!("three arguments") };
+        let parts: Vec<_> =
+            loads.iter().map(|l| (l.tensor(&ir), l.indices(&ir).to_vec(), l.guard(&ir), l.map(&ir).len())).collect();
+        assert_eq!(parts, [(t, vec![n, n], Some(g), 2), (t, vec![], Some(g), 2), (t, vec![n], None, 2)]);
+    }
+
+    #[test]
+    fn properties_have_the_types_of_their_kinds() {
+        let ir = read(
+            "func.func private @g()
+kernels.func @k(%x: memref<4xf32>) axes {x = 4 tile 1 parallel} {
+  kernels.return
+}
+func.func @f(%x: memref<4xf32>, %t: tensor<4xf32>) {
+  %a = kernels.alloc : memref<4xf32>
+  %b = kernels.alloc in %a at 16 : memref<4xf32>
+  kernels.launch @k(%x) : memref<4xf32>
+  kernels.extern \"aten.neg\"(%x, %b) outs 1 {} : memref<4xf32>, memref<4xf32>
+  %n = \"aten.sym_size.int\"(%t) <{dim = 0 : i64}> : (tensor<4xf32>) -> index
+  return
+}",
+        );
+        let one = |name: &str| find(&ir, name)[0];
+        let launch = kernels::LaunchOp::cast(&ir, one(kernels::LaunchOp::NAME)).unwrap();
+        assert_eq!((launch.callee(&ir), launch.args(&ir).len()), ("k", 1));
+        let allocs: Vec<_> = find(&ir, kernels::AllocOp::NAME)
+            .into_iter()
+            .map(|op| (kernels::AllocOp(op).arena(&ir).is_some(), kernels::AllocOp(op).offset(&ir)))
+            .collect();
+        assert_eq!(allocs, [(false, None), (true, Some(16))]);
+        let external = kernels::ExternOp(one(kernels::ExternOp::NAME));
+        assert_eq!((external.callee(&ir), external.outs(&ir), external.args(&ir).len()), ("aten.neg", 1, 2));
+        assert!(ir.dict(external.properties(&ir)).is_empty());
+        let kernel = kernels::FuncOp(one(kernels::FuncOp::NAME));
+        assert_eq!((kernel.sym_name(&ir), kernel.axes(&ir).len()), ("k", 1));
+        let size = aten::SymSizeIntOp(one(aten::SymSizeIntOp::NAME));
+        assert_eq!(size.dim(&ir), Some(0));
+        let private = func::FuncOp(one(func::FuncOp::NAME));
+        assert_eq!(private.sym_visibility(&ir), Some("private"));
+        assert!(ir.blocks_of(private.body(&ir)).is_empty());
+        assert_eq!(kernels::AllocOp::cast(&ir, launch.0), None);
+    }
 }

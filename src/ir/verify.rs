@@ -54,7 +54,8 @@ impl<'a> Verifier<'a> {
             if is_table {
                 self.unique_symbols(op);
             }
-            let inner = if is_table { Some(op) } else { table };
+            // An op of which nothing is known may be a symbol table: what its region refers to is not looked for.
+            let inner = if is_table { Some(op) } else { info.and(table) };
             let at = work.len();
             for i in 0..self.ir.regions_of(op).len() {
                 let region = self.ir.regions_of(op)[i];

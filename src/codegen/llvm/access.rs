@@ -11,6 +11,7 @@ use super::arith;
 use super::build::{Build, IntPredicate, Place, T, V};
 use super::emit::{Emitter, is_supported};
 use crate::codegen::kernel::{Arg, index_map};
+use crate::dialects::kernels;
 use crate::ir::{Op, TypeData, Value};
 use inkwell::values::InstructionOpcode;
 
@@ -331,7 +332,7 @@ impl<'c> Emitter<'_, 'c> {
     /// `kernels.store`.
     pub fn emit_store(&mut self, op: Op) -> Result<(), Diagnostic> {
         let a = self.access(op)?;
-        let v = self.get(self.ir.operand(op, 0)).v;
+        let v = self.get(kernels::StoreOp(op).value(self.ir)).v;
         let b = self.b;
         let v = to_memory(b, v, a.dtype);
         let align = a.dtype.size() as u32;
@@ -402,12 +403,11 @@ impl<'c> Emitter<'_, 'c> {
     /// `kernels.atomic`: a loop of compare and exchange in a function of its own.
     pub fn emit_atomic(&mut self, op: Op) -> Result<(), Diagnostic> {
         let a = self.access(op)?;
-        let kind =
-            ["kind", "combiner", "op"].iter().find_map(|n| self.ir.attr_of(op, n)).and_then(|k| self.ir.as_str(k));
-        let kind = kind.ok_or_else(|| self.error(op, "no combiner"))?.to_string();
-        let combiner = super::reduce::Combiner::parse(&kind).filter(|c| c.width() == 1);
+        let atomic = kernels::AtomicOp(op);
+        let kind = atomic.combiner(self.ir);
+        let combiner = super::reduce::Combiner::parse(kind).filter(|c| c.width() == 1);
         let combiner = combiner.ok_or_else(|| self.error(op, format!("'{kind}' is no combiner of one value")))?;
-        let v = self.get(self.ir.operand(op, 0)).v;
+        let v = self.get(atomic.value(self.ir)).v;
         let b = self.b;
         let f = atomic_function(b, combiner, a.dtype);
         let lanes_wide = self.varies(a.offset) || b.lanes(v) > 1;

@@ -154,9 +154,8 @@ impl<'c> Emitter<'_, 'c> {
 
     /// `kernels.position`: an index from data, checked.
     fn emit_position(&mut self, op: Op) -> Result<(), Diagnostic> {
-        let bound = self.mapped(op, 1).and_then(|m| m.first().copied());
-        let bound = bound.ok_or_else(|| self.error(op, "no bound"))?;
         let position = kernels::PositionOp(op);
+        let bound = *position.bound(self.ir).first().ok_or_else(|| self.error(op, "no bound"))?;
         let wrap = position.wrap(self.ir);
         let value = self.get(position.value(self.ir));
         let guard = position.guard(self.ir).map(|g| self.get(g));
