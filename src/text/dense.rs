@@ -10,6 +10,8 @@ pub enum Count {
     Splat,
     /// This many.
     Elements(u64),
+    /// As many as a type says whose dialect is not known.
+    Unknown,
     /// A hexadecimal string of this many bytes: the elements as they lie in memory.
     Bytes(u64),
 }
@@ -20,8 +22,13 @@ pub enum Count {
 /// What is wrong.
 pub fn check(ir: &Ir, text: &str, ty: Type) -> Result<Count, String> {
     let (shape, element) = match ir.ty(ty) {
-        TypeData::Tensor { shape, element, .. } | TypeData::Vector { shape, element, .. } => (shape, *element),
-        _ => return Err("a dense constant has a tensor or vector type".into()),
+        TypeData::Tensor { shape, element, .. }
+        | TypeData::Vector { shape, element, .. }
+        | TypeData::MemRef { shape, element, .. } => (shape, *element),
+        // What shape a type of an unknown dialect has, its dialect alone says.
+        TypeData::Dialect(_) if text.trim().starts_with('[') => return Ok(Count::Unknown),
+        TypeData::Dialect(_) => return Ok(Count::Splat),
+        _ => return Err("a dense constant has a tensor, vector or memref type".into()),
     };
     if shape.contains(&DYNAMIC) {
         return Err("a dense constant has static sizes".into());
@@ -161,7 +168,7 @@ pub fn elements(ir: &Ir, attr: crate::ir::Attr) -> Result<Vec<i64>, String> {
     };
     let values = match count {
         Count::Bytes(_) => bytes(ir, text.trim(), element, total * parts)?,
-        Count::Splat | Count::Elements(_) => text
+        Count::Splat | Count::Elements(_) | Count::Unknown => text
             .split(|c: char| c.is_whitespace() || "[](),".contains(c))
             .filter(|t| !t.is_empty())
             .map(|t| number(ir, t, element))
