@@ -7,8 +7,8 @@ use super::format::format_of;
 use super::instance::instance_of;
 use super::kernels;
 use super::signature;
-use crate::ir::Ir;
 use crate::ir::registry::{OpInfo, Registry};
+use crate::ir::{Ir, Op};
 use rinductor_defs::ast::RegionKind;
 use rinductor_defs::{OpDef, Setting, Signature};
 use rinductor_support::{Diagnostic, FxHashMap, Name};
@@ -92,12 +92,12 @@ fn info_of(def: &OpDef, core: &OpInfo) -> OpInfo {
     }
 }
 
-/// Checks every op below the module against its definition: operands, properties, regions, requirements.
-pub fn verify(library: &Library, ir: &mut Ir) -> Vec<Diagnostic> {
+/// Checks an op and every op in it against its definition: operands, properties, regions, requirements.
+pub fn verify(library: &Library, ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
     let mut wrong = Vec::new();
     let mut defs: FxHashMap<Name, Option<&OpDef>> = FxHashMap::default();
     let setting = Setting { facts: rinductor_index::Ranges::of_sizes(0), externs: None };
-    for op in ir.nested_ops(ir.module()) {
+    for op in std::iter::once(root).chain(ir.nested_ops(root)) {
         let def = *defs.entry(ir.op(op).name).or_insert_with(|| library.op(ir.op_name(op)));
         let Some(def) = def else { continue };
         if let Signature::Named(sig) = &def.signature {

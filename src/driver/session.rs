@@ -80,7 +80,7 @@ impl OpInfos for Dialects {
     fn verify(&self, ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
         let wrong = verify(ir, &self.registry, root);
         // What definitions require is asked only of IR whose structure holds.
-        if wrong.is_empty() { library::verify(&self.library, ir) } else { wrong }
+        if wrong.is_empty() { library::verify(&self.library, ir, root) } else { wrong }
     }
 }
 

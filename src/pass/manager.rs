@@ -116,9 +116,10 @@ impl<'a> Manager<'a> {
                         Some(name) if !ir.is_op(op, name) => children(ir, op, name),
                         _ => vec![op],
                     };
+                    let alone = targets.len() == 1;
                     for target in targets {
                         if ir.is_live(target) {
-                            changed |= self.execute(ir, step, number, target, checker.as_mut())?;
+                            changed |= self.execute(ir, step, number, target, alone, checker.as_mut())?;
                         }
                     }
                 }
@@ -134,13 +135,14 @@ impl<'a> Manager<'a> {
         Ok(changed)
     }
 
-    /// Runs one pass on one op.
+    /// Runs one pass on one op; `alone` says that it runs on no other.
     fn execute(
         &mut self,
         ir: &mut Ir,
         step: &PassStep,
         number: usize,
         op: Op,
+        alone: bool,
         checker: Option<&mut Checker>,
     ) -> Result<Changed, Failure> {
         let name = step.pass.name();
@@ -189,7 +191,9 @@ impl<'a> Manager<'a> {
             if let Err(d) = level::check(ir, op, step.pass.leaves(), &format!("the pass '{name}' should leave")) {
                 return Err(self.report(d));
             }
-            self.verify(ir, op, name)?;
+            // A pass may make ops beside the one that it runs on. Where it runs on many, each is looked at by itself: all of them each time would be too much.
+            let root = if alone || !ir.is_live(op) { ir.module() } else { op };
+            self.verify(ir, root, name)?;
             Ok(changed)
         });
         if self.config.timing {
@@ -214,12 +218,11 @@ impl<'a> Manager<'a> {
         message
     }
 
-    fn verify(&mut self, ir: &mut Ir, op: Op, pass: &str) -> Result<(), String> {
+    fn verify(&mut self, ir: &mut Ir, root: Op, pass: &str) -> Result<(), String> {
         if !self.config.verify_each {
             return Ok(());
         }
         let start = Instant::now();
-        let root = if ir.is_live(op) { op } else { ir.module() };
         let errors = self.infos.verify(ir, root);
         self.timing.add("verify", start.elapsed(), None);
         let Some(first) = errors.first() else { return Ok(()) };

@@ -2,7 +2,9 @@
 
 use super::cost;
 use crate::dialects::kernels::{self, Axis};
+use crate::dialects::loops::Access;
 use crate::ir::{FloatKind, Ir, Op, TypeData, Value};
+use rinductor_index::Atom;
 use rinductor_support::FxHashSet;
 
 /// The choice for one kernel.
@@ -67,18 +69,32 @@ pub fn choose(ir: &mut Ir, func: Op, axes: &[Axis], vector_bytes: i64) -> Option
     (tile > 1).then_some(Choice { axis, tile, why })
 }
 
-/// Whether the steps of an axis must be taken one after the other: a loop over it hands values on, or writes where data says.
+/// Whether the steps of an axis must be taken one after the other: a loop over it hands values on, or may write one place twice: where data
+/// says, or where its axes do not say it one by one.
 fn in_order(ir: &Ir, func: Op, axes: &[Axis], axis: usize) -> bool {
     ir.ops_named(func, kernels::ForOp::NAME).into_iter().any(|walk| {
-        if !kernels::walked_axes(ir, walk).contains(&axes[axis].name.as_str()) {
+        let walked = kernels::walked_axes(ir, walk);
+        if !walked.contains(&axes[axis].name.as_str()) {
             return false;
         }
-        let writes_by_data = |op: Op| match ir.op_name(op) {
+        let may_write_twice = |op: Op| match ir.op_name(op) {
             kernels::AtomicOp::NAME => true,
-            kernels::StoreOp::NAME => ir.operands(op).skip(2).any(|v| kernels::axis_of(ir, axes, v).is_none()),
+            kernels::StoreOp::NAME => {
+                let access = Access::of(ir, op, 2);
+                let alone: Vec<&str> = access
+                    .exprs
+                    .iter()
+                    .filter_map(|&e| match ir.exprs.as_atom(e)? {
+                        Atom::Dim(k) => kernels::axis_of(ir, axes, *access.index.get(k as usize)?),
+                        Atom::Sym(_) => None,
+                    })
+                    .map(|a| axes[a].name.as_str())
+                    .collect();
+                walked.iter().any(|name| !alone.contains(name))
+            }
             _ => false,
         };
-        ir.num_operands(walk) > 0 || ir.nested_ops(walk).into_iter().any(writes_by_data)
+        ir.num_operands(walk) > 0 || ir.nested_ops(walk).into_iter().any(may_write_twice)
     })
 }
 

@@ -56,7 +56,7 @@ fn problems(ir: &mut Ir, registry: &Registry, library: &Library) -> Vec<String> 
     let module = ir.module();
     let mut wrong = verify(ir, registry, module);
     if wrong.is_empty() {
-        wrong = library::verify(library, ir);
+        wrong = library::verify(library, ir, module);
     }
     let mut messages: Vec<String> = wrong.into_iter().map(|d| d.message).collect();
     messages.sort();
