@@ -116,7 +116,7 @@ impl<'a> Manager<'a> {
                         Some(name) if !ir.is_op(op, name) => children(ir, op, name),
                         _ => vec![op],
                     };
-                    let alone = targets.len() == 1;
+                    let alone = op == root && targets.len() == 1;
                     for target in targets {
                         if ir.is_live(target) {
                             changed |= self.execute(ir, step, number, target, alone, checker.as_mut())?;
