@@ -167,7 +167,10 @@ mod tests {
         let id = sources.add("t.ir", text).unwrap();
         let (ir, wrong) = parse(&sources, id, &ParseOptions::new(&registry));
         let mut ir = ir.unwrap_or_else(|| panic!("{wrong:?}"));
-        let wrong = library::verify(&library, &mut ir);
+        let wrong = {
+            let module = ir.module();
+            library::verify(&library, &mut ir, module)
+        };
         assert!(wrong.is_empty(), "{wrong:?}");
         ir
     }
