@@ -70,15 +70,8 @@ fn what_follows_goes_though_types_change() {
         %0 = \"aten.sin\"(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>\n\
         %1 = \"aten.view\"(%0) <{size = array<i64: 8, 4>}> : (tensor<4x8xf32>) -> tensor<8x4xf32>\n\
         return %1 : tensor<8x4xf32>\n}\n}\n";
-    let sine = |t: &str| t.lines().find_map(|l| Some(l.trim().split_once(" = \"aten.sin\"(")?.0.to_string()));
-    let left = reduced(text, |t| {
-        sine(t).is_some_and(|name| t.contains("aten.view") || t.contains(&format!("return {name} ")))
-    });
-    let ty = "tensor<1x1xf32>";
-    assert_eq!(
-        left,
-        format!("func.func @f(%x: {ty}) -> {ty} {{\n%0 = \"aten.sin\"(%x) : ({ty}) -> {ty}\nreturn %0 : {ty}\n}}")
-    );
+    let left = reduced(text, |t| t.contains("= \"aten.sin\"(%") && t.contains("return %"));
+    assert!(!left.contains("aten.view") && !left.contains("note") && left.lines().count() == 4, "{left}");
 }
 
 #[test]
