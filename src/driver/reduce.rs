@@ -68,15 +68,15 @@ pub fn main_reduce(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
     if let Some(text) = args::information(&matches, &mut command) {
         return opt::output("-", &text, cwd, style, io);
     }
-    let dialects = match session::Dialects::load(&matches, cwd) {
+    let mut sources = SourceMap::new();
+    let dialects = match session::Dialects::load(&matches, cwd, &mut sources) {
         Ok(dialects) => dialects,
-        Err((errors, texts)) => {
-            show(&errors, &texts, style, io);
+        Err(errors) => {
+            show(&errors, &sources, style, io);
             return 1;
         }
     };
     let name = matches.get_one::<String>("input").map_or("-", String::as_str);
-    let mut sources = SourceMap::new();
     let allow = matches.get_flag("allow-unregistered-dialect");
     let ir = match session::read_one(name, cwd, io, &dialects, allow, &mut sources) {
         Ok(ir) => ir,

@@ -57,14 +57,14 @@ pub fn main_exec(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
     if let Some(text) = args::information(&matches, &mut command) {
         return opt::output("-", &text, cwd, style, io);
     }
-    let dialects = match session::Dialects::load(&matches, cwd) {
+    let mut sources = SourceMap::new();
+    let dialects = match session::Dialects::load(&matches, cwd, &mut sources) {
         Ok(dialects) => dialects,
-        Err((errors, texts)) => {
-            show(&errors, &texts, style, io);
+        Err(errors) => {
+            show(&errors, &sources, style, io);
             return 1;
         }
     };
-    let mut sources = SourceMap::new();
     let name = matches.get_one::<String>("input").map_or("-", String::as_str);
     let mut run = match File::read(name, &matches, &dialects, &mut sources, io, cwd) {
         Ok(run) => run,
@@ -248,7 +248,7 @@ impl<'a> File<'a> {
             Expected::Failure(_) => {}
             Expected::Interpreter(_) => {
                 let arguments = self.arguments(line, &prepared)?;
-                let ran = reference::run(&prepared.ir, func, &arguments, &self.dialects.library);
+                let ran = reference::run(&prepared.ir, func, &arguments, &*self.dialects.library);
                 prepared.expected = ran.map_err(|d| format!("the reference interpreter: {}", d.message))?;
                 prepared.after = Some(arguments);
             }

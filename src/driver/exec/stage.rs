@@ -65,7 +65,7 @@ impl<'a> Stage<'a> {
         }
         let gone = || one(Diagnostic::error_nowhere(format!("the passes removed the function '{function}'")));
         let func = ir.lookup_symbol(function).ok_or_else(gone)?;
-        reference::run(ir, func, arguments, &self.dialects.library).map_err(one)
+        reference::run(ir, func, arguments, &*self.dialects.library).map_err(one)
     }
 }
 
