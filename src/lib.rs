@@ -27,4 +27,6 @@ pub mod codegen;
 
 pub mod runtime;
 
+pub mod reduce;
+
 pub mod driver;

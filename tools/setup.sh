@@ -46,3 +46,18 @@ ensure_llvm() {
   fail "LLVM 22 was not found. Install llvm-22-dev, libpolly-22-dev, zlib1g-dev and libzstd-dev, or build LLVM 22 and set
        LLVM_SYS_221_PREFIX to where it is. Without LLVM, 'cargo build --workspace --no-default-features' builds the rest."
 }
+
+ensure_filecheck() {
+  command -v FileCheck-22 >/dev/null || apt_install llvm-22-tools || true
+  command -v FileCheck-22 >/dev/null || fail "LLVM's FileCheck was not found: install llvm-22-tools"
+}
+
+# PyPI's lit in an environment of its own, since a system's python may not be installed into. Sets lit_python.
+ensure_lit() {
+  lit_python=target/llvm-lit/venv/bin/python
+  "$lit_python" -c 'import lit, psutil' 2>/dev/null && return 0
+  command -v python3 >/dev/null || apt_install python3 || fail "python3 was not found: install it"
+  python3 -c 'import ensurepip' 2>/dev/null || apt_install python3-venv || fail "python's venv was not found: install python3-venv"
+  python3 -m venv target/llvm-lit/venv
+  "$lit_python" -m pip install --quiet 'lit>=18' psutil || fail "PyPI's lit could not be installed"
+}

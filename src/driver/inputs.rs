@@ -17,6 +17,15 @@ pub enum Source {
     Seed(u64),
     /// Tensors of a file, by name.
     Tensors(Vec<(String, Tensor)>),
+    /// Some tensors by name, and the generator for the others: whole numbers and truth values as well as floats, in this range if there is one.
+    Mixed {
+        /// The tensors.
+        tensors: Vec<(String, Tensor)>,
+        /// The seed.
+        seed: u64,
+        /// Least and greatest number.
+        range: Option<(f64, f64)>,
+    },
     /// A description of inputs and expected outputs.
     Expected(Box<ExpectedGraph>),
 }
@@ -201,6 +210,19 @@ pub fn make(
             hints(ir, func, args, bindings);
             generate_all(ir, args, *seed, &|i| (InputKind::default(), i as u64 + 1), bindings)
         }
+        Source::Mixed { tensors, seed, range } => {
+            let found = find(args, tensors)?;
+            bind_all(ir, args, &found, bindings)?;
+            hints(ir, func, args, bindings);
+            let one = |(i, (arg, tensor)): (usize, (&Parameter, Option<&Tensor>))| match (&arg.kind, tensor) {
+                (Kind::Tensor { dtype, .. }, None) => {
+                    let kind = kind_of(*dtype, *range);
+                    generate_one(ir, arg, *seed, kind, i as u64 + 1, bindings)
+                }
+                _ => fit(ir, arg, tensor, bindings),
+            };
+            args.iter().zip(found).enumerate().map(one).collect()
+        }
         Source::Expected(graph) => {
             if graph.inputs.len() != args.len() {
                 return Err(format!(
@@ -231,6 +253,18 @@ fn hints(ir: &mut Ir, func: Op, args: &[Parameter], bindings: &mut Bindings) {
     }
 }
 
+/// What elements of a type are made of, where nothing else says it.
+fn kind_of(dtype: DType, range: Option<(f64, f64)>) -> InputKind {
+    match (dtype.is_bool(), dtype.is_float() || dtype.is_complex()) {
+        (true, _) => InputKind::Bernoulli { p: 0.5 },
+        (_, true) => range.map_or(InputKind::default(), |(lo, hi)| InputKind::Uniform { lo, hi }),
+        _ => {
+            let (lo, hi) = range.unwrap_or(if dtype == DType::U8 { (0.0, 16.0) } else { (-8.0, 8.0) });
+            InputKind::IntUniform { lo: lo as i64, hi: hi as i64 }
+        }
+    }
+}
+
 fn generate_all(
     ir: &Ir,
     args: &[Parameter],
@@ -242,23 +276,31 @@ fn generate_all(
         .enumerate()
         .map(|(i, arg)| {
             let (kind, stream) = how(i);
-            match &arg.kind {
-                Kind::Symbol(Some(e)) => bindings.eval(ir, *e).map(Argument::Int),
-                Kind::Symbol(None) => match kind {
-                    InputKind::IntScalar { value } => Ok(Argument::Int(value)),
-                    _ => Err(format!(
-                        "the argument %{} is a number without a symbol; no value can be made for it",
-                        arg.name
-                    )),
-                },
-                Kind::Tensor { dtype, sizes, strides } => {
-                    let (sizes, strides) = (bindings.sizes(ir, sizes)?, bindings.sizes(ir, strides)?);
-                    let t = generate(kind, seed, stream, *dtype, &sizes, &strides);
-                    t.map(Argument::Tensor).map_err(|e| format!("the argument %{}: {e}", arg.name))
-                }
-            }
+            generate_one(ir, arg, seed, kind, stream, bindings)
         })
         .collect()
+}
+
+fn generate_one(
+    ir: &Ir,
+    arg: &Parameter,
+    seed: u64,
+    kind: InputKind,
+    stream: u64,
+    bindings: &Bindings,
+) -> Result<Argument, String> {
+    match &arg.kind {
+        Kind::Symbol(Some(e)) => bindings.eval(ir, *e).map(Argument::Int),
+        Kind::Symbol(None) => match kind {
+            InputKind::IntScalar { value } => Ok(Argument::Int(value)),
+            _ => Err(format!("the argument %{} is a number without a symbol; no value can be made for it", arg.name)),
+        },
+        Kind::Tensor { dtype, sizes, strides } => {
+            let (sizes, strides) = (bindings.sizes(ir, sizes)?, bindings.sizes(ir, strides)?);
+            let t = generate(kind, seed, stream, *dtype, &sizes, &strides);
+            t.map(Argument::Tensor).map_err(|e| format!("the argument %{}: {e}", arg.name))
+        }
+    }
 }
 
 fn from_tensors(
@@ -267,6 +309,13 @@ fn from_tensors(
     tensors: &[(String, Tensor)],
     bindings: &mut Bindings,
 ) -> Result<Vec<Argument>, String> {
+    let found = find(args, tensors)?;
+    bind_all(ir, args, &found, bindings)?;
+    args.iter().zip(found).map(|(arg, tensor)| fit(ir, arg, tensor, bindings)).collect()
+}
+
+/// The tensor for each argument: that of its name, or of its position (`arg0`).
+fn find<'t>(args: &[Parameter], tensors: &'t [(String, Tensor)]) -> Result<Vec<Option<&'t Tensor>>, String> {
     let mut used = FxHashSet::default();
     let mut found = Vec::new();
     for (i, arg) in args.iter().enumerate() {
@@ -282,7 +331,12 @@ fn from_tensors(
         let names: Vec<&str> = args.iter().map(|a| a.name.as_str()).collect();
         return Err(format!("the function has no argument '{}'; its arguments are {}", tensors[k].0, names.join(", ")));
     }
-    for (arg, tensor) in args.iter().zip(&found) {
+    Ok(found)
+}
+
+/// Binds the symbols that the tensors show.
+fn bind_all(ir: &Ir, args: &[Parameter], found: &[Option<&Tensor>], bindings: &mut Bindings) -> Result<(), String> {
+    for (arg, tensor) in args.iter().zip(found) {
         match (&arg.kind, tensor) {
             (Kind::Symbol(Some(e)), Some(t)) => bindings.bind(ir, *e, number(t)?),
             (Kind::Tensor { sizes, .. }, Some(t)) => {
@@ -291,7 +345,7 @@ fn from_tensors(
             _ => {}
         }
     }
-    args.iter().zip(found).map(|(arg, tensor)| fit(ir, arg, tensor, bindings)).collect()
+    Ok(())
 }
 
 /// An argument from the tensor that was given for it: its type must fit, and it is laid out as the type says.

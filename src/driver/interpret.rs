@@ -31,18 +31,7 @@ impl Executor for Checking<'_> {
         let wrong = |why: String| Diagnostic::error(place(), why);
         let arguments = inputs.downcast_ref::<Vec<Argument>>().ok_or_else(|| wrong("these are no inputs".into()))?;
         // Each run gets copies, since it may change them.
-        let mut copies = Vec::new();
-        for argument in arguments {
-            copies.push(match argument {
-                Argument::Int(n) => Argument::Int(*n),
-                Argument::None => Argument::None,
-                Argument::Tensor(t) => {
-                    let copy = Tensor::zeros_strided(t.dtype(), t.sizes(), t.strides());
-                    let copied = copy.and_then(|c| c.copy_from(t).map(|()| c));
-                    Argument::Tensor(copied.map_err(|e| wrong(e.to_string()))?)
-                }
-            });
-        }
+        let copies = arguments.iter().map(reference::copy).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
         let results = reference::run(ir, func, &copies, self.library)?;
         let mut outputs = Vec::new();
         for (i, result) in results.iter().enumerate() {

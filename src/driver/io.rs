@@ -22,8 +22,11 @@ impl Io<'_> {
     }
 }
 
+/// A program: its arguments, streams and directory give its exit code.
+pub type Main = fn(&[String], &mut Io, &Path) -> i32;
+
 /// Runs a main with the process's own arguments, streams and directory; gives its exit code. Arguments that are not UTF-8 are an error.
-pub fn run_main(main: fn(&[String], &mut Io, &Path) -> i32) -> i32 {
+pub fn run_main(main: Main) -> i32 {
     use std::io::IsTerminal;
     let mut stderr = std::io::stderr();
     let mut args = Vec::new();

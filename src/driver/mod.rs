@@ -1,4 +1,4 @@
-//! The programs as functions: named pipelines, and the mains of `rinductor-opt`, `rinductor-translate` and `rinductor-run`.
+//! The programs as functions: named pipelines, and the mains of `rinductor-opt`, `rinductor-translate`, `rinductor-run` and the others.
 //!
 //! A main takes its arguments, its streams and its directory as values, keeps no global state and never exits, so that a test runner calls
 //! it in its own process.
@@ -7,6 +7,7 @@ pub mod args;
 #[cfg(feature = "llvm")]
 pub mod compiled;
 pub mod docs;
+pub mod exec;
 pub mod expected;
 pub mod help;
 pub mod inputs;
@@ -17,13 +18,26 @@ pub mod opt;
 pub mod opt_args;
 pub mod pipelines;
 pub mod quickstart;
+pub mod reduce;
 pub mod reference;
 pub mod run;
 pub mod session;
 pub mod translate;
 
-pub use io::Io;
+pub use exec::main_exec;
+pub use io::{Io, Main};
 pub use opt::main_opt;
 pub use quickstart::main_quickstart;
+pub use reduce::main_reduce;
 pub use run::main_run;
 pub use translate::main_translate;
+
+/// All programs by their names.
+pub static PROGRAMS: &[(&str, Main)] = &[
+    ("rinductor-exec", main_exec),
+    ("rinductor-opt", main_opt),
+    ("rinductor-quickstart", main_quickstart),
+    ("rinductor-reduce", main_reduce),
+    ("rinductor-run", main_run),
+    ("rinductor-translate", main_translate),
+];

@@ -6,13 +6,12 @@ use super::{Io, inputs, io, opt, pipelines, reference, session};
 use crate::ir::Ir;
 use crate::pass::Level;
 use crate::pass::level::dialect_of;
-use crate::pass::manager::{Config, Manager, Sink};
+use crate::pass::manager::{Config, Manager};
 use crate::pass::pipeline::{self, Pipeline, Step};
 use crate::support::diag::render::Style;
-use crate::support::{Diagnostic, Severity, SourceMap};
+use crate::support::{Diagnostic, SourceMap};
 use crate::text::{PrintOptions, print};
 use clap::{Arg, ArgMatches, Command};
-use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -103,7 +102,7 @@ fn run(matches: &ArgMatches, sources: &mut SourceMap, style: Style, io: &mut Io,
     table.stage("(as read)", reading, &ir, &model, &dialects, io)?;
 
     let config = Config { verify_each: true, ..Config::default() };
-    let messages = Messages(RefCell::default());
+    let messages = session::Messages::default();
     let mut manager = Manager::new(&dialects.registry, &*dialects, &config, &messages);
     for step in steps {
         let name = match &step {
@@ -141,18 +140,6 @@ fn empty_folder(dir: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// What passes say, kept until it can be shown.
-struct Messages(RefCell<Vec<Diagnostic>>);
-
-impl Sink for Messages {
-    fn diagnostic(&self, diagnostic: Diagnostic) {
-        if diagnostic.severity != Severity::Remark {
-            self.0.borrow_mut().push(diagnostic);
-        }
-    }
-    fn text(&self, _: &str) {}
 }
 
 /// The table, which grows while the work goes on.

@@ -18,6 +18,22 @@ pub enum Argument {
     None,
 }
 
+/// An argument with memory of its own, of the same layout.
+///
+/// # Errors
+/// The tensor cannot be read.
+pub fn copy(argument: &Argument) -> Result<Argument, String> {
+    Ok(match argument {
+        Argument::Int(n) => Argument::Int(*n),
+        Argument::None => Argument::None,
+        Argument::Tensor(t) => {
+            let copy = Tensor::zeros_strided(t.dtype(), t.sizes(), t.strides());
+            let copied = copy.and_then(|c| c.copy_from(t).map(|()| c));
+            Argument::Tensor(copied.map_err(|e| e.to_string())?)
+        }
+    })
+}
+
 /// The interpreter's form of a tensor: a copy with the same sizes and strides.
 pub fn to_array(t: &Tensor) -> Result<Array, String> {
     let ints = |list: &[usize]| list.iter().map(|&n| n as i64).collect::<Vec<_>>();

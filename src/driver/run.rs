@@ -7,15 +7,14 @@ use super::{Io, opt, pipelines, session};
 use crate::dialects::func;
 use crate::ir::{Ir, Op};
 use crate::pass::Level;
-use crate::pass::manager::{Config, Manager, Sink};
+use crate::pass::manager::{Config, Manager};
 use crate::pass::pipeline;
 use crate::runtime::compare::{compare_named, compare_tensors};
 use crate::runtime::exec::{self, Executable};
 use crate::runtime::{Tensor, npz, safetensor};
 use crate::support::diag::render::Style;
-use crate::support::{Diagnostic, Severity, SourceMap};
+use crate::support::{Diagnostic, SourceMap};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use std::cell::RefCell;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -229,22 +228,10 @@ fn lower(
         let id = sources.add("<pipeline>", text.as_str())?;
         steps.steps.extend(pipeline::parse(&text, id, &pipelines::catalog()).map_err(Problem::from)?.steps);
     }
-    let messages = Messages(RefCell::default());
+    let messages = session::Messages::default();
     let failed = Manager::new(&dialects.registry, dialects, &config, &messages).run(ir, &steps).is_err();
     show(&messages.0.take(), sources, style, io);
     if failed { Err(Problem::Shown) } else { Ok(()) }
-}
-
-/// What passes say, kept until it can be shown.
-struct Messages(RefCell<Vec<Diagnostic>>);
-
-impl Sink for Messages {
-    fn diagnostic(&self, diagnostic: Diagnostic) {
-        if diagnostic.severity != Severity::Remark {
-            self.0.borrow_mut().push(diagnostic);
-        }
-    }
-    fn text(&self, _: &str) {}
 }
 
 /// Machine code for the kernels of a module, and the plan of its host function.

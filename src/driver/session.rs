@@ -7,10 +7,12 @@ use crate::dialects::library::{self, Library};
 use crate::ir::registry::Registry;
 use crate::ir::verify::verify;
 use crate::ir::{Ir, Op};
+use crate::pass::manager::Sink;
 use crate::pass::{OpInfos, OpTraits};
-use crate::support::{Diagnostic, SourceId, SourceMap, Span};
+use crate::support::{Diagnostic, Severity, SourceId, SourceMap, Span};
 use crate::text::{ParseOptions, decode, parse, split::split};
 use clap::ArgMatches;
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -84,6 +86,19 @@ impl OpInfos for Dialects {
     }
 }
 
+/// What passes say, kept until it can be shown.
+#[derive(Default)]
+pub struct Messages(pub RefCell<Vec<Diagnostic>>);
+
+impl Sink for Messages {
+    fn diagnostic(&self, diagnostic: Diagnostic) {
+        if diagnostic.severity != Severity::Remark {
+            self.0.borrow_mut().push(diagnostic);
+        }
+    }
+    fn text(&self, _: &str) {}
+}
+
 /// The input file, as the parts between split lines.
 pub struct Input {
     /// The parts.
@@ -148,6 +163,21 @@ pub fn read_one(
     allow_unregistered: bool,
     sources: &mut SourceMap,
 ) -> Result<Ir, Vec<Diagnostic>> {
+    read_with_source(name, cwd, io, dialects, allow_unregistered, sources).map(|(ir, _)| ir)
+}
+
+/// As [`read_one`], with the text that was read.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn read_with_source(
+    name: &str,
+    cwd: &Path,
+    io: &mut Io,
+    dialects: &Dialects,
+    allow_unregistered: bool,
+    sources: &mut SourceMap,
+) -> Result<(Ir, SourceId), Vec<Diagnostic>> {
     let nowhere = |message: String| vec![Diagnostic::error_nowhere(message)];
     let (text, bad_bytes) = decode(read_input(name, cwd, io.stdin).map_err(nowhere)?);
     let input = add(display_name(name), &text, bad_bytes, false, sources).map_err(nowhere)?;
@@ -156,5 +186,5 @@ pub fn read_one(
     wrong.extend(more);
     let root = ir.module();
     wrong.extend(dialects.verify(&mut ir, root));
-    if wrong.is_empty() { Ok(ir) } else { Err(wrong) }
+    if wrong.is_empty() { Ok((ir, input.parts[0])) } else { Err(wrong) }
 }

@@ -330,8 +330,9 @@ impl<'a> Analysis<'a> {
             let extent = self.facts(ex, extent);
             self.extents -= 1;
             f.lo = f.lo.max(0);
-            if extent.hi < FAR {
-                f.hi = f.hi.min((extent.hi - 1).max(f.lo));
+            // Of a dimension without points nothing is said: if it were 0, what it indexes would seem to be read at every other point.
+            if extent.hi < FAR && extent.hi > f.lo {
+                f.hi = f.hi.min(extent.hi - 1);
             }
         }
         let (m, r) = known.congruence.unwrap_or((1, 0));

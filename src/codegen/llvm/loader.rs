@@ -38,6 +38,8 @@ fn check(error: LLVMErrorRef, what: &str) -> Result<(), Diagnostic> {
 impl Code {
     /// Loads object files.
     pub fn load(objects: &[Vec<u8>]) -> Result<Code, Diagnostic> {
+        // Without kernels nothing has asked for a target before.
+        super::target::initialize();
         let mut jit = MaybeUninit::uninit();
         // SAFETY: a null builder asks for the defaults; `jit` is written on success.
         let jit = unsafe {

@@ -45,7 +45,8 @@ pub struct TargetInfo {
     pub model: Machine,
 }
 
-fn initialize() {
+/// Makes LLVM's back end known to it, once.
+pub(super) fn initialize() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         Target::initialize_x86(&InitializationConfig::default());

@@ -132,6 +132,8 @@ impl Evaluator<'_> {
                 let d = self.dims.len() as u32;
                 self.dims.push(*size);
                 match self.exprs.as_int(*size) {
+                    // A dimension without points is no number: what it indexes stays an access that happens at none of them.
+                    Some(0) => self.facts.set_dim(d, 0, None),
                     Some(n) => self.facts.set_dim(d, 0, Some((n - 1).max(0))),
                     None => self.facts.set_extent(d, *size),
                 }

@@ -28,7 +28,8 @@ impl Reported<'_> {
     }
 }
 
-/// The results as lit writes them with `--output`.
+/// The results as lit writes them with `--output`, and how many processes (`processes`) and tools in the process of the runner (`calls`)
+/// each test took.
 pub fn json(tests: &[Reported<'_>], elapsed: f64) -> String {
     let tests: Vec<_> = tests
         .iter()
@@ -39,6 +40,8 @@ pub fn json(tests: &[Reported<'_>], elapsed: f64) -> String {
                 "code": t.result.code.name(),
                 "output": without_colors(&t.result.output),
                 "elapsed": t.result.elapsed,
+                "processes": t.result.processes,
+                "calls": t.result.calls,
             })
         })
         .collect();
@@ -123,6 +126,15 @@ pub fn time_trace(tests: &[Reported<'_>]) -> String {
         })
         .collect();
     format!("{:#}\n", json!({ "traceEvents": events }))
+}
+
+/// How tools were run, for `-v`: `31 of 34 tests ran without a process, 120 tools in process, 5 processes`.
+pub fn processes(tests: &[Reported<'_>]) -> String {
+    let ran: Vec<_> = tests.iter().filter(|t| t.result.elapsed.is_some() && !is_skipped(t.result.code)).collect();
+    let without = ran.iter().filter(|t| t.result.processes == 0).count();
+    let sum = |of: fn(&TestResult) -> u32| ran.iter().map(|t| u64::from(of(t.result))).sum::<u64>();
+    let (calls, processes, all) = (sum(|r| r.calls), sum(|r| r.processes), ran.len());
+    format!("{without} of {all} tests ran without a process, {calls} tools in process, {processes} processes\n")
 }
 
 /// The numbers of tests by result, and the closing line. With `terse`, only failures are listed.

@@ -109,6 +109,10 @@ pub struct TestResult {
     pub max_attempts: u32,
     /// The features missing from REQUIRES, for reports.
     pub missing_features: Vec<String>,
+    /// How many processes the test started.
+    pub processes: u32,
+    /// How many tools it called in the process of the runner.
+    pub calls: u32,
 }
 
 impl TestResult {
@@ -123,6 +127,8 @@ impl TestResult {
             attempts: 1,
             max_attempts: 1,
             missing_features: Vec::new(),
+            processes: 0,
+            calls: 0,
         }
     }
 

@@ -12,14 +12,14 @@ use crate::config::Given;
 use crate::discovery::{Discovery, FileNames, Found};
 use crate::display::{self, Display, show};
 use crate::features::{Features, ProbeContext};
-use crate::options::{Diagnostics, Options, Order};
+use crate::options::{Diagnostics, Level, Options, Order};
 use crate::report::{self, Reported};
 use crate::result::{Code, TestResult};
 use crate::run::protocol::{Flags, Job, Marks, Setup};
 use crate::run::{supervisor, worker};
 use crate::script;
 use crate::times::{self, Previous, Times};
-use crate::tool::{Environment, SharedBuffer, ToolCall};
+use crate::tool::{Environment, ToolCall};
 use crate::toolbox::AS_TOOL;
 
 /// Runs the test runner and gives its exit status: 0 if no test failed, 1 if any did, 2 if there was nothing to run.
@@ -62,12 +62,11 @@ fn as_tool(args: &[OsString], extensions: &Extensions) -> i32 {
     }
     let env: Environment =
         std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect();
-    let (stdout, stderr) = (SharedBuffer::default(), SharedBuffer::default());
-    let (mut out, mut err) = (stdout.clone(), stderr.clone());
+    // Not kept until the end: where both streams are one, the order of what is written matters.
+    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     let call = ToolCall { args, stdin: &stdin, stdout: &mut out, stderr: &mut err, cwd: &cwd, env: &env };
     let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tool.run(call)));
-    let _ = std::io::stdout().write_all(&stdout.take());
-    let _ = std::io::stderr().write_all(&stderr.take());
+    let _ = std::io::stdout().flush();
     // A panic is a crash here too.
     code.unwrap_or_else(|_| std::process::abort())
 }
@@ -298,6 +297,9 @@ fn finish(
         show(&report::histogram(&mut times, slowest));
     }
     show(&lists(options, &all));
+    if options.line_level() == Level::All {
+        show(&report::processes(&all));
+    }
     let codes: Vec<Code> = all.iter().map(|t| t.result.code).collect();
     show(&report::summary(&codes, elapsed, options.terse_summary || options.quiet));
 

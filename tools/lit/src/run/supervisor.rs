@@ -38,8 +38,12 @@ impl Worker {
         let program = std::env::current_exe().map_err(failed)?;
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         let mut command = Command::new(program);
-        command.arg(AS_WORKER).stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
-        let child = command.spawn().map_err(failed)?;
+        // Standard error is a pipe, as it is for a tool that is a process: a terminal there would change the width of help texts.
+        command.arg(AS_WORKER).stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(failed)?;
+        if let Some(mut stderr) = child.stderr.take() {
+            std::thread::spawn(move || drop(std::io::copy(&mut stderr, &mut std::io::stderr())));
+        }
         // The command holds the other end of the socket; without this, the end of the worker would not be seen.
         drop(command);
         let reader = BufReader::new(ours.try_clone().map_err(failed)?);

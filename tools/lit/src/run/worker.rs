@@ -167,6 +167,7 @@ impl Pool {
         };
         result.start = start;
         result.elapsed = Some(watched.started.elapsed().as_secs_f64());
+        (result.processes, result.calls) = watched.control.started();
         lock(&self.watched).retain(|w| !Arc::ptr_eq(w, &watched));
         let mine = !watched.answered.swap(true, Ordering::SeqCst);
         if mine {
@@ -205,6 +206,7 @@ impl Pool {
                 let log = format!("Timeout: {what} (after {seconds:.1} seconds)\n{advice}\n");
                 let mut result = TestResult::new(Code::Timeout, log);
                 result.elapsed = Some(seconds);
+                (result.processes, result.calls) = test.control.started();
                 self.answer(test.id, result);
                 self.add_thread();
             }

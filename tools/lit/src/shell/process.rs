@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,8 @@ pub struct Control {
     timed_out: AtomicBool,
     children: Mutex<Vec<u32>>,
     in_process_since: Mutex<Option<Instant>>,
+    processes: AtomicU32,
+    calls: AtomicU32,
 }
 
 impl Control {
@@ -42,10 +44,17 @@ impl Control {
 
     /// Notes that a tool begins (or, with `false`, has ended) to run in this process.
     pub fn set_in_process(&self, running: bool) {
+        self.calls.fetch_add(u32::from(running), Ordering::Relaxed);
         *self.in_process_since.lock().unwrap_or_else(PoisonError::into_inner) = running.then(Instant::now);
     }
 
+    /// How many processes were started, and how many tools were called in this process.
+    pub fn started(&self) -> (u32, u32) {
+        (self.processes.load(Ordering::Relaxed), self.calls.load(Ordering::Relaxed))
+    }
+
     fn add(&self, pid: u32) {
+        self.processes.fetch_add(1, Ordering::Relaxed);
         self.children.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
         // The time may have run out between the check before the start and now.
         if self.timed_out() {

@@ -1,0 +1,142 @@
+//! Where a function runs: each level that its module can be lowered to, and each back end that this build has.
+
+#[cfg(feature = "llvm")]
+use crate::driver::compiled::Compiled;
+use crate::driver::reference::{self, Argument};
+use crate::driver::{pipelines, session};
+use crate::ir::Ir;
+use crate::pass::Level;
+use crate::pass::manager::{Config, Manager};
+use crate::pass::pipeline::{self, Pipeline, Step};
+use crate::support::{Diagnostic, SourceMap};
+use std::collections::BTreeMap;
+
+/// The names of all places, from the top, and what they are.
+pub const PLACES: &[(&str, &str)] = &[
+    ("graph", "the reference interpreter on the graph: what is read, after aten-decompose"),
+    ("loops", "the reference interpreter on the loop level: the pipeline `cpu` up to form-kernels"),
+    ("kernels", "the reference interpreter on the kernel level: the pipeline `cpu`"),
+    ("unfused", "the reference interpreter on kernels of one op each: the pipeline `cpu-debug`"),
+    ("llvm", "machine code from LLVM for what the pipeline `cpu` gives"),
+];
+
+/// What runs on no machine, in a build without LLVM.
+#[cfg(not(feature = "llvm"))]
+struct Compiled;
+
+#[cfg(not(feature = "llvm"))]
+impl Compiled {
+    fn new(_: &Ir, _: &str) -> Result<Compiled, Diagnostic> {
+        Err(Diagnostic::error_nowhere("this build has no LLVM"))
+    }
+    fn run(&self, _: &[Argument]) -> Result<Vec<Argument>, Diagnostic> {
+        Err(Diagnostic::error_nowhere("this build has no LLVM"))
+    }
+}
+
+/// One place, with the module as it is there.
+pub struct Stage<'a> {
+    /// Its name, one of [`PLACES`].
+    pub name: &'static str,
+    module: Result<Ir, Vec<Diagnostic>>,
+    dialects: &'a session::Dialects,
+    /// Compiled functions by name, where the place is a back end.
+    code: Option<BTreeMap<String, Compiled>>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(name: &'static str, module: Result<Ir, Vec<Diagnostic>>, dialects: &'a session::Dialects) -> Self {
+        let code = (name == "llvm").then(BTreeMap::new);
+        Self { name, module, dialects, code }
+    }
+
+    /// Calls a function. Arguments that it writes are changed.
+    ///
+    /// # Errors
+    /// The module cannot be lowered to this place, or the run stops.
+    pub fn run(&mut self, function: &str, arguments: &[Argument]) -> Result<Vec<Argument>, Vec<Diagnostic>> {
+        let ir = self.module.as_ref().map_err(Clone::clone)?;
+        let one = |d: Diagnostic| vec![d];
+        if let Some(code) = &mut self.code {
+            if !code.contains_key(function) {
+                code.insert(function.to_string(), Compiled::new(ir, function).map_err(one)?);
+            }
+            return code[function].run(arguments).map_err(one);
+        }
+        let gone = || one(Diagnostic::error_nowhere(format!("the passes removed the function '{function}'")));
+        let func = ir.lookup_symbol(function).ok_or_else(gone)?;
+        reference::run(ir, func, arguments, &*self.dialects.library).map_err(one)
+    }
+}
+
+/// The module as the reference interpreter runs it: ops of the graph that no definition computes are decomposed.
+///
+/// # Errors
+/// What the pass says.
+pub fn reference(ir: Ir, dialects: &session::Dialects, sources: &mut SourceMap) -> Result<Ir, Vec<Diagnostic>> {
+    match Level::of(&ir, ir.module()) {
+        Some(Level::Graph) => lower(&ir, read("aten-decompose", sources)?, dialects),
+        _ => Ok(ir),
+    }
+}
+
+/// The places for a module at its level. A module that mixes levels, or is at the kernel level already, is not lowered.
+///
+/// # Errors
+/// A pipeline of the compiler cannot be read, which its tests would have shown. That it cannot be run is an error of the place.
+pub fn all<'a>(
+    ir: &Ir,
+    dialects: &'a session::Dialects,
+    sources: &mut SourceMap,
+) -> Result<Vec<Stage<'a>>, Vec<Diagnostic>> {
+    let level = Level::of(ir, ir.module());
+    let mut stages = Vec::new();
+    let mut add = |name: &'static str, module| stages.push(Stage::new(name, module, dialects));
+    match level {
+        Some(Level::Graph) | None => add("graph", reference(ir.clone(), dialects, sources)),
+        Some(Level::Kernel) => add("kernels", Ok(ir.clone())),
+        Some(Level::Loop) => {}
+    }
+    let machine = cfg!(feature = "llvm");
+    if level == Some(Level::Kernel) && machine {
+        add("llvm", Ok(ir.clone()));
+    }
+    if !matches!(level, Some(Level::Graph | Level::Loop)) {
+        return Ok(stages);
+    }
+    let mut steps = read("cpu", sources)?;
+    let is_forming = |s: &Step| matches!(s, Step::Pass(p) if p.pass.leaves() == [Level::Kernel]);
+    let rest = steps.iter().position(is_forming).map_or(Vec::new(), |at| steps.split_off(at));
+    let loops = lower(ir, steps, dialects);
+    let kernels = loops.clone().and_then(|ir| lower(&ir, rest, dialects));
+    add("loops", loops);
+    add("kernels", kernels.clone());
+    add("unfused", lower(ir, read("cpu-debug", sources)?, dialects));
+    if machine {
+        add("llvm", kernels);
+    }
+    Ok(stages)
+}
+
+fn read(name: &str, sources: &mut SourceMap) -> Result<Vec<Step>, Vec<Diagnostic>> {
+    let id = sources.add("<pipeline>", name).map_err(|e| vec![Diagnostic::error_nowhere(e)])?;
+    Ok(pipeline::parse(name, id, &pipelines::catalog()).map_err(|d| vec![d])?.steps)
+}
+
+/// The module after some passes, each verified.
+fn lower(ir: &Ir, steps: Vec<Step>, dialects: &session::Dialects) -> Result<Ir, Vec<Diagnostic>> {
+    let config = Config { verify_each: true, ..Config::default() };
+    let messages = session::Messages::default();
+    let mut ir = ir.clone();
+    let failed = Manager::new(&dialects.registry, dialects, &config, &messages).run(&mut ir, &Pipeline { steps });
+    match failed {
+        Ok(_) => Ok(ir),
+        Err(failure) => {
+            let mut said = messages.0.take();
+            if said.is_empty() {
+                said.push(Diagnostic::error_nowhere(failure.message));
+            }
+            Err(said)
+        }
+    }
+}
