@@ -41,7 +41,6 @@ pub fn candidates(library: &Library) -> Vec<Candidate> {
     };
     library
         .ops()
-        .into_iter()
         .filter(usable)
         .map(|def| {
             // The words stand in expressions, which can be of any kind; their debug text shows them all.
