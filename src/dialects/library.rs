@@ -10,7 +10,7 @@ use super::signature;
 use crate::ir::registry::{OpInfo, Registry};
 use crate::ir::{Ir, Op};
 use rinductor_defs::ast::RegionKind;
-use rinductor_defs::{OpDef, Setting, Signature};
+use rinductor_defs::{Instance, OpDef, Setting, Signature};
 use rinductor_support::{Diagnostic, FxHashMap, Name};
 use std::sync::Arc;
 
@@ -107,14 +107,47 @@ pub fn verify(library: &Library, ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
         match instance_of(ir, op, def) {
             Err(d) => wrong.push(d),
             Ok(instance) => {
-                for e in rinductor_defs::verify(def, &instance, &mut ir.exprs, &setting) {
-                    let text = format!("'{}': {}", ir.op_name(op), e.message);
+                let broken = rinductor_defs::verify(def, &instance, &mut ir.exprs, &setting);
+                let texts: Vec<String> = if broken.is_empty() {
+                    results(ir, def, &instance, &setting).into_iter().collect()
+                } else {
+                    broken.into_iter().map(|e| e.message).collect()
+                };
+                for text in texts {
+                    let text = format!("'{}': {text}", ir.op_name(op));
                     wrong.push(Diagnostic::error(ir.place(ir.op(op).loc), text));
                 }
             }
         }
     }
     wrong
+}
+
+/// What is wrong with the stated results of an op whose definition says what they are: their number, element types, ranks and static sizes.
+/// Strides are free: a pass or the text may choose them.
+fn results(ir: &mut Ir, def: &OpDef, instance: &Instance, setting: &Setting<'_>) -> Option<String> {
+    if def.types.is_empty() {
+        return None;
+    }
+    // What cannot be inferred from this op alone (a size that data decides) is taken as it stands.
+    let inferred = rinductor_defs::infer(def, instance, &mut ir.exprs, setting).ok()?;
+    if inferred.len() != instance.results.len() {
+        return Some(format!("has {} results, but its definition gives {}", instance.results.len(), inferred.len()));
+    }
+    inferred.iter().zip(&instance.results).enumerate().find_map(|(k, (wanted, stated))| {
+        let (wanted, stated) = (wanted.tensor()?, stated.tensor()?);
+        if wanted.dtype != stated.dtype {
+            return Some(format!("result {k} holds {}, but its definition gives {}", stated.dtype, wanted.dtype));
+        }
+        if wanted.shape.len() != stated.shape.len() {
+            let (has, gives) = (stated.shape.len(), wanted.shape.len());
+            return Some(format!("result {k} has {has} dimensions, but its definition gives {gives}"));
+        }
+        wanted.shape.iter().zip(&stated.shape).enumerate().find_map(|(d, (&w, &s))| {
+            let (w, s) = (ir.exprs.as_int(w)?, ir.exprs.as_int(s)?);
+            (w != s).then(|| format!("dimension {d} of result {k} has size {s}, but its definition gives {w}"))
+        })
+    })
 }
 
 /// The properties of an op that refer to symbols.
