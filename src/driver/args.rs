@@ -1,9 +1,10 @@
 //! What the command lines of all programs have in common.
 
-use super::Io;
+use super::{Io, opt};
 use crate::support::diag::render::Style;
 use crate::support::{Diagnostic, SourceMap, diag::render};
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::path::Path;
 
 /// Where the options about diagnostics stand in the help.
 pub const DIAGNOSTICS: &str = "Diagnostics";
@@ -95,6 +96,19 @@ pub fn parse(command: &mut Command, args: &[String], io: &mut Io) -> Result<ArgM
         let _ = io.stderr.write_all(text.as_bytes());
         1
     })
+}
+
+/// The beginning of a program: its arguments, and how it shows diagnostics.
+///
+/// # Errors
+/// The exit code, when the line is wrong or asked for no more than information, which was shown.
+pub fn start(command: &mut Command, args: &[String], io: &mut Io, cwd: &Path) -> Result<(ArgMatches, Style), i32> {
+    let matches = parse(command, args, io)?;
+    let style = style(&matches);
+    match information(&matches, command) {
+        Some(text) => Err(opt::output("-", &text, cwd, style, io)),
+        None => Ok((matches, style)),
+    }
 }
 
 fn has_long(command: &Command, name: &str) -> bool {

@@ -123,8 +123,8 @@ fn reproducer_args(text: &str, args: &[String]) -> Result<Vec<String>, String> {
 }
 
 /// Writes text to an output and gives the exit code.
-pub fn output(name: &str, text: &str, cwd: &Path, style: Style, io: &mut Io) -> i32 {
-    match io::write_output(name, text.as_bytes(), cwd, io.stdout) {
+pub fn output(name: &str, text: impl AsRef<[u8]>, cwd: &Path, style: Style, io: &mut Io) -> i32 {
+    match io::write_output(name, text.as_ref(), cwd, io.stdout) {
         Ok(()) => 0,
         Err(message) => fail(message, style, io),
     }

@@ -1,8 +1,8 @@
 //! `rinductor-quickstart`: takes a graph down to machine code pass by pass, leaves every stage as a file, runs every stage, and shows a table.
 
-use super::args::{self, fail, show, style};
+use super::args::{self, fail, show};
 use super::model::{Model, Verdict};
-use super::{Io, inputs, io, opt, pipelines, reference, session};
+use super::{Io, inputs, io, pipelines, reference, session};
 use crate::ir::Ir;
 use crate::pass::Level;
 use crate::pass::level::dialect_of;
@@ -40,14 +40,10 @@ fn command() -> Command {
 /// The program. Gives its exit code: 1 when anything failed, or when results are not as expected.
 pub fn main_quickstart(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
     let mut command = command();
-    let matches = match args::parse(&mut command, args, io) {
-        Ok(matches) => matches,
+    let (matches, style) = match args::start(&mut command, args, io, cwd) {
+        Ok(started) => started,
         Err(code) => return code,
     };
-    let style = style(&matches);
-    if let Some(text) = args::information(&matches, &mut command) {
-        return opt::output("-", &text, cwd, style, io);
-    }
     let mut sources = SourceMap::new();
     match run(&matches, &mut sources, style, io, cwd) {
         Ok(agrees) => i32::from(!agrees),

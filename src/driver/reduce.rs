@@ -3,7 +3,7 @@
 //! The script gets the path of a file as its last argument. It exits with 0 if the file is interesting, that is, if it still shows what is looked
 //! for, as for creduce, cvise and llvm-reduce; mlir-reduce's scripts exit with 1 then, and run with `--interesting-status=1`.
 
-use super::args::{self, fail, show, style};
+use super::args::{self, fail, show};
 use super::{Io, io, opt, session};
 use crate::ir::Ir;
 use crate::pass::OpInfos;
@@ -60,14 +60,10 @@ pub fn main_reduce(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
     if args.iter().any(|a| matches!(a.as_str(), "--help" | "-h" | "--version")) {
         command = command.mut_arg("input", |a| a.required(false)).mut_arg("test", |a| a.required(false));
     }
-    let matches = match args::parse(&mut command, args, io) {
-        Ok(matches) => matches,
+    let (matches, style) = match args::start(&mut command, args, io, cwd) {
+        Ok(started) => started,
         Err(code) => return code,
     };
-    let style = style(&matches);
-    if let Some(text) = args::information(&matches, &mut command) {
-        return opt::output("-", &text, cwd, style, io);
-    }
     let mut sources = SourceMap::new();
     let dialects = match session::Dialects::load(&matches, cwd, &mut sources) {
         Ok(dialects) => dialects,

@@ -1,6 +1,6 @@
 //! `rinductor-run`: runs a function of an IR file, compiled through LLVM or interpreted, and shows, writes or compares its results.
 
-use super::args::{self, fail, flag, show, style};
+use super::args::{self, fail, flag, show};
 use super::inputs::{self, Bindings, Source};
 use super::reference::{self, Argument};
 use super::{Io, opt, pipelines, session};
@@ -68,14 +68,10 @@ fn command() -> Command {
 /// The program. Gives its exit code: 1 when anything failed, or when results are not as expected.
 pub fn main_run(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
     let mut command = command();
-    let matches = match args::parse(&mut command, args, io) {
-        Ok(matches) => matches,
+    let (matches, style) = match args::start(&mut command, args, io, cwd) {
+        Ok(started) => started,
         Err(code) => return code,
     };
-    let style = style(&matches);
-    if let Some(text) = args::information(&matches, &mut command) {
-        return opt::output("-", &text, cwd, style, io);
-    }
     let mut sources = SourceMap::new();
     match run(&matches, &mut sources, style, io, cwd) {
         Ok((report, code)) => match opt::output("-", &report, cwd, style, io) {

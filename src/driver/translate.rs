@@ -1,7 +1,7 @@
 //! `rinductor-translate`: from IR to what is not IR, by one table of translations.
 
-use super::args::{self, fail, show, style};
-use super::{Io, help, io, session};
+use super::args::{self, fail, show};
+use super::{Io, help, opt, session};
 use crate::ir::Ir;
 use crate::support::{Diagnostic, SourceMap};
 use clap::{Arg, Command};
@@ -82,18 +82,14 @@ fn command() -> Command {
 /// The program. Gives its exit code.
 pub fn main_translate(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
     let mut command = command();
-    let matches = match args::parse(&mut command, args, io) {
-        Ok(matches) => matches,
+    let (matches, style) = match args::start(&mut command, args, io, cwd) {
+        Ok(started) => started,
         Err(code) => return code,
     };
-    let style = style(&matches);
-    if let Some(text) = args::information(&matches, &mut command) {
-        return finish("-", text.as_bytes(), cwd, style, io);
-    }
     let file = matches.get_one::<String>("output").map_or("-", String::as_str);
     let to = matches.get_one::<String>("to").map_or("", String::as_str);
     if to == "pass-docs" {
-        return finish(file, help::pass_docs().as_bytes(), cwd, style, io);
+        return opt::output(file, help::pass_docs(), cwd, style, io);
     }
     let Some(translation) = TABLE.iter().find(|t| t.name == to) else {
         return fail(format!("there is no translation '{to}'"), style, io);
@@ -118,18 +114,11 @@ pub fn main_translate(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
         };
     let settings = Settings { target_cpu: matches.get_one::<String>("target-cpu").cloned() };
     match (translation.run)(&ir, &settings) {
-        Ok(bytes) => finish(file, &bytes, cwd, style, io),
+        Ok(bytes) => opt::output(file, &bytes, cwd, style, io),
         Err(error) => {
             show(&[error], &sources, style, io);
             1
         }
-    }
-}
-
-fn finish(file: &str, bytes: &[u8], cwd: &Path, style: crate::support::diag::render::Style, io: &mut Io) -> i32 {
-    match io::write_output(file, bytes, cwd, io.stdout) {
-        Ok(()) => 0,
-        Err(message) => fail(message, style, io),
     }
 }
 

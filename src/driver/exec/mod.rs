@@ -7,7 +7,7 @@ pub mod judge;
 pub mod line;
 pub mod stage;
 
-use super::args::{self, fail, show, style};
+use super::args::{self, fail, show};
 use super::inputs::{self, Bindings, Source};
 use super::reference::{self, Argument};
 use super::{Io, opt, session};
@@ -49,14 +49,10 @@ pub fn main_exec(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
     if args.iter().any(|a| matches!(a.as_str(), "--help" | "-h" | "--version")) {
         command = command.mut_arg("input", |a| a.required(false));
     }
-    let matches = match args::parse(&mut command, args, io) {
-        Ok(matches) => matches,
+    let (matches, style) = match args::start(&mut command, args, io, cwd) {
+        Ok(started) => started,
         Err(code) => return code,
     };
-    let style = style(&matches);
-    if let Some(text) = args::information(&matches, &mut command) {
-        return opt::output("-", &text, cwd, style, io);
-    }
     let mut sources = SourceMap::new();
     let dialects = match session::Dialects::load(&matches, cwd, &mut sources) {
         Ok(dialects) => dialects,
