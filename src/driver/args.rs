@@ -106,7 +106,7 @@ pub fn start(command: &mut Command, args: &[String], io: &mut Io, cwd: &Path) ->
     let matches = parse(command, args, io)?;
     let style = style(&matches);
     match information(&matches, command) {
-        Some(text) => Err(opt::output("-", &text, cwd, style, io)),
+        Some(text) => Err(opt::output("-", text, cwd, style, io)),
         None => Ok((matches, style)),
     }
 }

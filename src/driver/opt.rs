@@ -42,7 +42,7 @@ pub fn main_opt(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
         }
     };
     if matches.get_flag("list-dialects") {
-        return output("-", &help::list_dialects(&dialects), cwd, style, io);
+        return output("-", help::list_dialects(&dialects), cwd, style, io);
     }
     let name = matches.get_one::<String>("input").map_or("-", String::as_str);
     let start = Instant::now();
