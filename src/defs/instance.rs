@@ -92,3 +92,40 @@ impl ResultType {
         }
     }
 }
+
+impl Instance {
+    /// Replaces every size, stride, offset and integer.
+    pub fn map_exprs(&mut self, map: &mut dyn FnMut(Expr) -> Expr) {
+        for arg in &mut self.args {
+            match arg {
+                Arg::Tensor(t) => t.ty.map_exprs(map),
+                Arg::Tensors(list) => list.iter_mut().flatten().for_each(|t| t.ty.map_exprs(map)),
+                Arg::Number(n) => n.map_exprs(map),
+                Arg::Ints(list) => list.iter_mut().for_each(|e| *e = map(*e)),
+                Arg::Numbers(list) => list.iter_mut().for_each(|n| n.map_exprs(map)),
+                Arg::Absent | Arg::None | Arg::Str(_) | Arg::Strs(_) | Arg::DType(_) => {}
+            }
+        }
+        for result in &mut self.results {
+            if let ResultType::Tensor(ty) = result {
+                ty.map_exprs(map);
+            }
+        }
+    }
+}
+
+impl TensorType {
+    fn map_exprs(&mut self, map: &mut dyn FnMut(Expr) -> Expr) {
+        for e in self.shape.iter_mut().chain(&mut self.strides).chain([&mut self.offset]) {
+            *e = map(*e);
+        }
+    }
+}
+
+impl Number {
+    fn map_exprs(&mut self, map: &mut dyn FnMut(Expr) -> Expr) {
+        if let Number::Int(e) = self {
+            *e = map(*e);
+        }
+    }
+}

@@ -11,6 +11,7 @@ use crate::ir::registry::{OpInfo, Registry};
 use crate::ir::{Ir, Op};
 use rinductor_defs::ast::RegionKind;
 use rinductor_defs::{Instance, OpDef, Setting, Signature};
+use rinductor_index::{Atom, SymId};
 use rinductor_support::{Diagnostic, FxHashMap, Name};
 use std::sync::Arc;
 
@@ -107,16 +108,57 @@ pub fn verify(library: &Library, ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
         match instance_of(ir, op, def) {
             Err(d) => wrong.push(d),
             Ok(instance) => {
-                let broken = rinductor_defs::verify(def, &instance, &mut ir.exprs, &setting);
-                let texts: Vec<String> = if broken.is_empty() {
-                    results(ir, def, &instance, &setting).into_iter().collect()
-                } else {
-                    broken.into_iter().map(|e| e.message).collect()
-                };
-                for text in texts {
-                    let text = format!("'{}': {text}", ir.op_name(op));
-                    wrong.push(Diagnostic::error(ir.place(ir.op(op).loc), text));
+                for text in problems(ir, def, &instance, &setting) {
+                    wrong.push(error_at(ir, op, &text));
                 }
+            }
+        }
+    }
+    wrong
+}
+
+/// What an op breaks of its definition: sentences.
+fn problems(ir: &mut Ir, def: &OpDef, instance: &Instance, setting: &Setting<'_>) -> Vec<String> {
+    let broken = rinductor_defs::verify(def, instance, &mut ir.exprs, setting);
+    match broken.is_empty() {
+        true => results(ir, def, instance, setting).into_iter().collect(),
+        false => broken.into_iter().map(|e| e.message).collect(),
+    }
+}
+
+fn error_at(ir: &Ir, op: Op, text: &str) -> Diagnostic {
+    Diagnostic::error(ir.place(ir.op(op).loc), format!("'{}': {text}", ir.op_name(op)))
+}
+
+/// Checks what [`verify`] takes to hold, since it depends on sizes that only a call of the function says: `value` gives the symbols of the call.
+/// Gives each op that cannot be computed then, with an error.
+pub fn verify_call<'l>(
+    def_of: &dyn Fn(&str) -> Option<&'l OpDef>,
+    ir: &mut Ir,
+    func: Op,
+    value: &dyn Fn(SymId) -> Option<i64>,
+) -> Vec<(Op, Diagnostic)> {
+    let mut wrong = Vec::new();
+    let setting = Setting::default();
+    for op in ir.nested_ops(func) {
+        let Some(def) = def_of(ir.op_name(op)) else { continue };
+        if matches!(def.signature, Signature::Named(_)) {
+            continue;
+        }
+        // What does not fit the schema was found by `verify`.
+        let Ok(mut instance) = instance_of(ir, op, def) else { continue };
+        let mut depends = false;
+        instance.map_exprs(&mut |e| {
+            ir.exprs.subst_with(e, |exprs, atom| {
+                let Atom::Sym(s) = atom else { return None };
+                let n = value(s)?;
+                depends = true;
+                Some(exprs.int(n))
+            })
+        });
+        if depends {
+            for text in problems(ir, def, &instance, &setting) {
+                wrong.push((op, error_at(ir, op, &text)));
             }
         }
     }
@@ -129,8 +171,12 @@ fn results(ir: &mut Ir, def: &OpDef, instance: &Instance, setting: &Setting<'_>)
     if def.types.is_empty() {
         return None;
     }
-    // What cannot be inferred from this op alone (a size that data decides) is taken as it stands.
-    let inferred = rinductor_defs::infer(def, instance, &mut ir.exprs, setting).ok()?;
+    let inferred = match rinductor_defs::infer(def, instance, &mut ir.exprs, setting) {
+        Ok(inferred) => inferred,
+        // What depends on sizes that are not known yet is taken as it stands.
+        Err(error) if error.undecided => return None,
+        Err(error) => return Some(error.message),
+    };
     if inferred.len() != instance.results.len() {
         return Some(format!("has {} results, but its definition gives {}", instance.results.len(), inferred.len()));
     }

@@ -3,12 +3,20 @@
 use super::loops;
 use super::{aten, sym};
 use crate::ir::{Def, Ir, Op, Value};
-use rinductor_index::{Expr, Range, Ranges};
+use rinductor_index::{Atom, Expr, Exprs, Range, Ranges, SymId};
 
 /// The expression that an argument of a function binds (`aten.symbol = "s0"`, or an expression such as `"2*s0"`).
 pub fn argument_symbol(ir: &mut Ir, func: Op, index: usize) -> Option<Expr> {
-    let text = argument_attr(ir, func, index, "aten.symbol").and_then(|a| ir.as_str(a))?.to_string();
-    ir.exprs.parse(&text).ok()
+    let mut exprs = std::mem::take(&mut ir.exprs);
+    let symbol = argument_symbol_in(ir, &mut exprs, func, index);
+    ir.exprs = exprs;
+    symbol
+}
+
+/// As [`argument_symbol`], in an arena of the caller's that has the symbols of the IR.
+pub fn argument_symbol_in(ir: &Ir, exprs: &mut Exprs, func: Op, index: usize) -> Option<Expr> {
+    let text = argument_attr(ir, func, index, "aten.symbol").and_then(|a| ir.as_str(a))?;
+    exprs.parse(text).ok()
 }
 
 /// An attribute of an argument of a function (`arg_attrs`).
@@ -19,14 +27,22 @@ pub fn argument_attr(ir: &Ir, func: Op, index: usize, name: &str) -> Option<crat
     ir.dict_get(*dict, name)
 }
 
-/// What is known of the symbols of a function: sizes are at least 2 where nothing else is said (PyTorch specialises 0 and 1), and within
-/// `aten.min` and `aten.max` where an argument says so.
+/// What is known of the symbols of a function: they are not negative, and within `aten.min` and `aten.max` where an argument says so (PyTorch,
+/// which specialises 0 and 1, says 2 and more).
 pub fn facts(ir: &mut Ir, func: Op) -> Ranges {
-    let mut facts = Ranges::of_sizes(2);
+    let mut exprs = std::mem::take(&mut ir.exprs);
+    let facts = facts_in(ir, &mut exprs, func);
+    ir.exprs = exprs;
+    facts
+}
+
+/// As [`facts`], in an arena of the caller's that has the symbols of the IR.
+pub fn facts_in(ir: &Ir, exprs: &mut Exprs, func: Op) -> Ranges {
+    let mut facts = Ranges::of_sizes(0);
     let args = ir.body(func).map_or(0, |b| ir.block_args(b).len());
     for k in 0..args {
-        let Some(symbol) = argument_symbol(ir, func, k) else { continue };
-        let Some(atom) = ir.exprs.as_atom(symbol) else { continue };
+        let Some(symbol) = argument_symbol_in(ir, exprs, func, k) else { continue };
+        let Some(atom) = exprs.as_atom(symbol) else { continue };
         let bound = |name: &str| argument_attr(ir, func, k, name).and_then(|a| ir.as_int(a));
         let (lo, hi) = (bound("aten.min"), bound("aten.max"));
         if lo.is_some() || hi.is_some() {
@@ -34,6 +50,23 @@ pub fn facts(ir: &mut Ir, func: Op) -> Ranges {
         }
     }
     facts
+}
+
+/// Checks a symbol's value in a call against what the compiler took to hold of it.
+///
+/// # Errors
+/// The value is none that the function serves: a sentence.
+pub fn admit(facts: &Ranges, exprs: &Exprs, symbol: SymId, value: i64) -> Result<(), String> {
+    let range = facts.range(Atom::Sym(symbol));
+    if range.contains(value) {
+        return Ok(());
+    }
+    let name = exprs.sym_name(symbol);
+    let from = range.lo.map_or(String::new(), |lo| format!(" from {lo}"));
+    let to = range.hi.map_or(String::new(), |hi| format!(" to {hi}"));
+    Err(format!(
+        "the size {name} is {value}, but the function serves sizes{from}{to} (aten.min and aten.max of the argument that binds {name} say others)"
+    ))
 }
 
 /// The expression that an `index` (or integer) value is, where it is made of symbols, sizes and constants; None where data or an op of

@@ -1,6 +1,7 @@
 //! The arguments of a function that is to be run: made from a seed, or read from files, with symbols bound on the way.
 
 use super::reference::Argument;
+use crate::dialects::library::{self, Library};
 use crate::dialects::loops::{sizes_of, strides_of};
 use crate::dialects::{dtype_of, symbols};
 use crate::index::{Atom, Expr, SymId};
@@ -8,7 +9,7 @@ use crate::ir::{Ir, Op, TypeData};
 use crate::runtime::compare::{ExpectedGraph, read_expected};
 use crate::runtime::{InputKind, Tensor, generate, npy, npz, safetensor};
 use crate::scalar::DType;
-use crate::support::{FxHashMap, FxHashSet};
+use crate::support::{Diagnostic, FxHashMap, FxHashSet};
 use std::path::Path;
 
 /// Where arguments come from.
@@ -160,6 +161,16 @@ impl Bindings {
         if let Some(Atom::Sym(s)) = ir.exprs.as_atom(e) {
             self.values.entry(s).or_insert(value);
         }
+    }
+
+    /// Checks the ops of a function at these sizes: what verification alone takes to hold.
+    ///
+    /// # Errors
+    /// An error with a place for each op that cannot be computed.
+    pub fn admit(&self, ir: &mut Ir, func: Op, library: &Library) -> Result<(), Vec<Diagnostic>> {
+        let value = |s: SymId| self.values.get(&s).copied();
+        let wrong = library::verify_call(&|name| library.op(name), ir, func, &value);
+        if wrong.is_empty() { Ok(()) } else { Err(wrong.into_iter().map(|(_, d)| d).collect()) }
     }
 
     fn eval(&self, ir: &Ir, e: Expr) -> Result<i64, String> {

@@ -132,8 +132,8 @@ fn run(
     let source = inputs::read_source(spec, text(matches, "graph"), file, cwd)?;
     let mut bindings = Bindings::parse(&mut ir, matches.get_many::<String>("bind").into_iter().flatten())?;
     let signature = inputs::signature(&mut ir, func)?;
-    let mut make = |ir: &mut Ir| inputs::make(ir, func, &signature, &source, &mut bindings);
-    let arguments = make(&mut ir)?;
+    let arguments = inputs::make(&mut ir, func, &signature, &source, &mut bindings)?;
+    bindings.admit(&mut ir, func, &dialects.library).map_err(Problem::Diagnostics)?;
     let result_names = result_names(&ir, func);
     let visible = ir.attr_of(func, "aten.user_visible_outputs").and_then(|a| ir.as_ints(a));
 

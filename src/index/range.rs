@@ -109,6 +109,11 @@ impl Ranges {
         self.set_congruence(atom, divisor, 0);
     }
 
+    /// What is known of the values of an atom.
+    pub fn range(&self, atom: Atom) -> Range {
+        self.known(atom).range.unwrap_or(Range::ANY)
+    }
+
     fn known(&self, atom: Atom) -> Known {
         let mut known = self.known.get(&atom).copied().unwrap_or_default();
         known.range = known.range.or(Some(match atom {

@@ -4,6 +4,9 @@ use super::Trap;
 use super::rounding::{Rounding, Spread};
 use rinductor_scalar::{DType, Kind, Scalar, ScalarOp};
 
+/// The position that an arg-reduction of no points gives.
+const NOWHERE: i64 = i64::MAX;
+
 /// The state of one combination.
 #[derive(Clone, Debug)]
 pub struct Fold {
@@ -32,11 +35,14 @@ impl Fold {
             "maximum" => vec![Scalar::lowest(dtype).ok_or_else(|| Trap::new("complex numbers have no maximum"))?],
             "minimum" => vec![Scalar::highest(dtype).ok_or_else(|| Trap::new("complex numbers have no minimum"))?],
             "argmax" => {
-                vec![Scalar::lowest(dtype).ok_or_else(|| Trap::new("complex numbers have no maximum"))?, Scalar::i64(0)]
+                vec![
+                    Scalar::lowest(dtype).ok_or_else(|| Trap::new("complex numbers have no maximum"))?,
+                    Scalar::i64(NOWHERE),
+                ]
             }
             "argmin" => vec![
                 Scalar::highest(dtype).ok_or_else(|| Trap::new("complex numbers have no minimum"))?,
-                Scalar::i64(0),
+                Scalar::i64(NOWHERE),
             ],
             "welford" => vec![Scalar::f64(0.0); 3],
             other => return Err(Trap::new(format!("there is no combiner '{other}'"))),

@@ -11,6 +11,7 @@ pub mod rounding;
 pub mod value;
 
 use crate::dialects::instance::{Call, instance_of_call};
+use crate::dialects::library::verify_call;
 use crate::dialects::loops::{sizes_of, strides_of};
 use crate::dialects::{aten, func, kernels, loops, sym};
 use crate::dialects::{dtype_of, symbols};
@@ -207,6 +208,7 @@ impl Interp<'_> {
                 }
             }
         }
+        self.admit(func)?;
         for op in self.ir.block_op_list(body) {
             if self.ir.is_op(op, func::ReturnOp::NAME) {
                 return self.ir.operand_list(op).into_iter().map(|v| self.output(op, v)).collect();
@@ -214,6 +216,22 @@ impl Interp<'_> {
             self.op(op)?;
         }
         Err(Trap::at(&self.ir, func, "ends without func.return"))
+    }
+
+    /// Checks the symbols of this call: that they are what passes may take them to be, and that the ops can be computed at these sizes.
+    fn admit(&mut self, func: Op) -> Result<(), Trap> {
+        let mut bound: Vec<(SymId, i64)> = self.symbols.iter().map(|(&s, &n)| (s, n)).collect();
+        bound.sort_unstable();
+        for (symbol, n) in bound {
+            symbols::admit(&self.setting.facts, &self.ir.exprs, symbol, n).map_err(|e| Trap::at(&self.ir, func, &e))?;
+        }
+        let (definitions, values) = (self.definitions, &self.symbols);
+        let def = |name: &str| definitions.def(name);
+        let wrong = verify_call(&def, &mut self.ir, func, &|s| values.get(&s).copied());
+        match wrong.into_iter().next() {
+            Some((op, d)) => Err(Trap { message: d.message, loc: Some(self.ir.op(op).loc) }),
+            None => Ok(()),
+        }
     }
 
     fn argument(&mut self, func: Op, k: usize, arg: Value, a: &Array) -> Result<(), Trap> {

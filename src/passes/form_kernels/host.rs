@@ -147,6 +147,7 @@ impl Former {
             let result = ir.result(op, k);
             if let Some(&buffer) = self.buffers.get(&inner) {
                 self.buffers.insert(result, buffer); // returned twice
+                self.fresh.retain(|&b| b != buffer);
                 continue;
             }
             let buffer = self.alloc(ir, result, op)?;
@@ -226,6 +227,10 @@ impl Former {
         let (element, loc) = (ir.element_type(ir.value_type(result)), ir.op(nest.op).loc);
         let ty = layout::memref(ir, element, &view.sizes, &view.strides, view.offset);
         let buffer = if ir.value_type(source) == ty {
+            // Two tensors in one buffer, of which the first is still read.
+            if !ir.has_one_use(view.source) {
+                self.fresh.retain(|&b| b != source);
+            }
             source
         } else {
             let v = ir.create_value(kernels::ViewOp::NAME, &[source], ty, &[], loc, InsertPoint::Before(nest.op));

@@ -107,8 +107,8 @@ pub fn scan(
     let mut carried = vec![first];
     if matches!(combiner.as_str(), "argmax" | "argmin") {
         let i64 = ir.int_type(64);
-        let (zero, tile) = (ir.int_attr(0, i64), kernel.tile(ir, i64));
-        carried.push(crate::passes::util::constant(ir, zero, tile, loc, end));
+        let (nowhere, tile) = (ir.int_attr(i64::MAX, i64), kernel.tile(ir, i64));
+        carried.push(crate::passes::util::constant(ir, nowhere, tile, loc, end));
     }
     let extra: Vec<(&str, Attr)> = if reverse { vec![("reverse", ir.unit_attr())] } else { Vec::new() };
     let (_, block) = walk_op(ir, &kernel, &top, &carried, &extra, loc);

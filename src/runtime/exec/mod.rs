@@ -9,7 +9,7 @@
 mod constant;
 mod plan;
 
-use crate::dialects::func;
+use crate::dialects::{func, symbols};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rinductor_index::{Atom, SymId};
@@ -160,6 +160,11 @@ impl Executable {
             }
         }
         let exprs = &self.plan.exprs;
+        let mut bound: Vec<(SymId, i64)> = values.iter().map(|(&s, &n)| (s, n)).collect();
+        bound.sort_unstable();
+        for (symbol, n) in bound {
+            symbols::admit(&self.plan.facts, exprs, symbol, n).map_err(RuntimeError::tensor)?;
+        }
         let value = |a: Atom| if let Atom::Sym(s) = a { values.get(&s).copied() } else { None };
         let all = self.plan.sizes.iter().map(|&e| {
             exprs.eval(e, value).map_err(|_| {

@@ -1,7 +1,7 @@
 //! Reading the host function of the kernel level once, into a flat list of steps.
 
-use crate::dialects::{func, kernels};
-use rinductor_index::{Atom, Expr, Exprs, SymId};
+use crate::dialects::{func, kernels, symbols};
+use rinductor_index::{Atom, Expr, Exprs, Range, Ranges, SymId};
 use rinductor_scalar::DType;
 use rinductor_support::{Diagnostic, FxHashMap};
 
@@ -94,6 +94,8 @@ pub struct Plan {
     pub sizes: Vec<Expr>,
     /// Where expressions live.
     pub exprs: Exprs,
+    /// What passes took to hold of the symbols.
+    pub facts: Ranges,
     /// The symbols that are bound, by inputs of that size: symbol, argument, dimension.
     pub bindings: Vec<(SymId, usize, usize)>,
 }
@@ -130,13 +132,18 @@ pub fn plan(ir: &Ir, func: Op, code: &dyn KernelCode) -> Result<Plan, Diagnostic
     };
     let body = ir.body(func).ok_or_else(|| p.error(func, "the function must have one block"))?;
     let (mut inputs, mut bindings, mut input_names) = (Vec::new(), Vec::new(), Vec::new());
+    let mut own_symbols = Vec::new();
     for (i, &arg) in ir.block_args(body).iter().enumerate() {
         input_names.push(ir.value_name(arg).map_or_else(|| i.to_string(), str::to_string));
         if matches!(ir.ty(ir.value_type(arg)), TypeData::Index) {
-            let name = arg_symbol(ir, func, i).unwrap_or_else(|| format!("arg{i}"));
-            let e = p.exprs.sym(&name);
+            // An argument that is an expression over other symbols only says what the index value is.
+            let own = p.exprs.sym_id(&format!("arg{i}"));
+            let e = symbols::argument_symbol_in(ir, &mut p.exprs, func, i);
+            let e = e.unwrap_or_else(|| p.exprs.atom(Atom::Sym(own)));
+            let symbol = if let Some(Atom::Sym(s)) = p.exprs.as_atom(e) { s } else { own };
             p.numbers.insert(arg, e);
-            inputs.push(Input::Symbol(p.exprs.sym_id(&name)));
+            own_symbols.push(own);
+            inputs.push(Input::Symbol(symbol));
             continue;
         }
         let layout = p.layout(func, arg)?;
@@ -177,6 +184,10 @@ pub fn plan(ir: &Ir, func: Op, code: &dyn KernelCode) -> Result<Plan, Diagnostic
             *w = written[*slot];
         }
     }
+    let mut facts = symbols::facts_in(ir, &mut p.exprs, func);
+    for own in own_symbols {
+        facts.set(Atom::Sym(own), Range::ANY);
+    }
     Ok(Plan {
         slots: p.roots.len(),
         inputs,
@@ -184,16 +195,10 @@ pub fn plan(ir: &Ir, func: Op, code: &dyn KernelCode) -> Result<Plan, Diagnostic
         outputs,
         steps: p.steps,
         sizes: p.sizes,
+        facts,
         exprs: p.exprs,
         bindings,
     })
-}
-
-/// The symbol that argument `i` of a function binds.
-fn arg_symbol(ir: &Ir, func: Op, i: usize) -> Option<String> {
-    let AttrData::Array(items) = ir.attr(ir.attr_of(func, "arg_attrs")?) else { return None };
-    let AttrData::Dict(dict) = ir.attr(*items.get(i)?) else { return None };
-    ir.dict_get(*dict, "aten.symbol").and_then(|a| ir.as_str(a)).map(str::to_string)
 }
 
 impl Planner<'_> {
