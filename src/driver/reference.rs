@@ -1,7 +1,8 @@
 //! Running a function on the reference interpreter with the runtime's tensors and extern ops.
 
+use crate::dialects::infos::OpInfos;
 use crate::interp::value::{Array, for_each_point};
-use crate::interp::{self, Definitions, ExternArg, ExternCall, Externs, Input, Output};
+use crate::interp::{self, ExternArg, ExternCall, Externs, Input, Output};
 use crate::ir::{Ir, Op, TypeData};
 use crate::runtime::ops::{Attr, Attrs, extern_op};
 use crate::runtime::tensor::Tensor;
@@ -120,12 +121,7 @@ impl Externs for RuntimeExterns {
 ///
 /// # Errors
 /// As [`interp::run`], and tensors that cannot be read.
-pub fn run(
-    ir: &Ir,
-    func: Op,
-    arguments: &[Argument],
-    definitions: &dyn Definitions,
-) -> Result<Vec<Argument>, Diagnostic> {
+pub fn run(ir: &Ir, func: Op, arguments: &[Argument], definitions: &dyn OpInfos) -> Result<Vec<Argument>, Diagnostic> {
     let odd = |e: String| Diagnostic::error_nowhere(e);
     let mut inputs = Vec::new();
     for a in arguments {

@@ -10,12 +10,14 @@ pub mod program;
 pub mod rounding;
 pub mod value;
 
+use crate::dialects::infos::OpInfos;
 use crate::dialects::instance::{Call, instance_of_call};
 use crate::dialects::library::verify_call;
 use crate::dialects::loops::{sizes_of, strides_of};
 use crate::dialects::{aten, func, kernels, loops, sym};
 use crate::dialects::{dtype_of, symbols};
 use crate::ir::{Attr, AttrData, Ir, Loc, Op, TypeData, Value};
+use crate::rewrite::{RuleRewriter, RuleSet, greedy};
 use crate::support::Diagnostic;
 use rinductor_defs::{Arg, Number, OpDef};
 use rinductor_index::{Atom, Expr, SymId};
@@ -49,18 +51,6 @@ impl Trap {
             return self;
         }
         Trap { message: format!("'{}': {}", ir.op_name(op), self.message), loc: Some(ir.op(op).loc) }
-    }
-}
-
-/// Definitions of ops by name.
-pub trait Definitions {
-    /// The definition of an op; None for an op that is not known.
-    fn def(&self, name: &str) -> Option<&OpDef>;
-}
-
-impl Definitions for crate::dialects::library::Library {
-    fn def(&self, name: &str) -> Option<&OpDef> {
-        self.op(name)
     }
 }
 
@@ -123,7 +113,7 @@ pub enum Output {
 /// A run of one function.
 pub struct Interp<'a> {
     ir: Ir,
-    definitions: &'a dyn Definitions,
+    definitions: &'a dyn OpInfos,
     externs: &'a dyn Externs,
     arrays: FxHashMap<Value, Array>,
     numbers: FxHashMap<Value, i64>,
@@ -140,7 +130,7 @@ pub fn run(
     ir: &Ir,
     func: Op,
     inputs: &[Input],
-    definitions: &dyn Definitions,
+    definitions: &dyn OpInfos,
     externs: &dyn Externs,
 ) -> Result<Vec<Output>, Diagnostic> {
     run_rounding(ir, func, inputs, definitions, externs, None)
@@ -154,7 +144,7 @@ pub fn run_rounding(
     ir: &Ir,
     func: Op,
     inputs: &[Input],
-    definitions: &dyn Definitions,
+    definitions: &dyn OpInfos,
     externs: &dyn Externs,
     rounding: Option<Rounding>,
 ) -> Result<Vec<Output>, Diagnostic> {
@@ -209,6 +199,7 @@ impl Interp<'_> {
             }
         }
         self.admit(func)?;
+        self.decompose(func);
         for op in self.ir.block_op_list(body) {
             if self.ir.is_op(op, func::ReturnOp::NAME) {
                 return self.ir.operand_list(op).into_iter().map(|v| self.output(op, v)).collect();
@@ -231,6 +222,16 @@ impl Interp<'_> {
         match wrong.into_iter().next() {
             Some((op, d)) => Err(Trap { message: d.message, loc: Some(self.ir.op(op).loc) }),
             None => Ok(()),
+        }
+    }
+
+    /// An op that has no definition but a decomposition means what that says. (An extern op without one is left.)
+    fn decompose(&mut self, func: Op) {
+        let infos = self.definitions;
+        let undefined = |name: &str| infos.def(name).is_some_and(|d| d.semantics.is_empty());
+        if self.ir.nested_ops(func).iter().any(|&op| undefined(self.ir.op_name(op))) {
+            let rules = RuleSet::compile(infos, |r| r.decomposition && undefined(&r.pattern.op.text));
+            greedy(&mut self.ir, func, infos, &mut RuleRewriter::new(&rules, infos, false));
         }
     }
 
