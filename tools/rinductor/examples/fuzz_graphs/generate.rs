@@ -29,14 +29,20 @@ pub struct Candidate {
     words: Vec<String>,
 }
 
-/// The ops of the graph level that can be run: those with a meaning in their definition, and the extern ops of the runtime.
+/// The ops of the graph level that can be run: those with a meaning in their definition or a decomposition, and the extern ops of the runtime.
 pub fn candidates(library: &Library) -> Vec<Candidate> {
+    let decomposed = |def: &OpDef| {
+        let name = &*def.name.text;
+        library.rules().iter().any(|r| r.decomposition && *r.pattern.op.text == *name)
+    };
     let usable = |def: &&OpDef| {
         matches!(def.dialect(), "aten" | "prims")
             && matches!(&def.signature, Signature::Schema(sig) if sig.results.iter().all(|r| r.ty.is_tensor()))
             && def.has_trait("pure")
             && !["random", "inplace"].iter().any(|t| def.has_trait(t))
-            && (!def.semantics.is_empty() || rinductor::runtime::ops::extern_op(&def.name.text).is_some())
+            && (!def.semantics.is_empty()
+                || decomposed(def)
+                || rinductor::runtime::ops::extern_op(&def.name.text).is_some())
             && !matches!(&*def.name.text, "aten.constant" | "aten.none" | "aten.copy_" | "prims.inductor_random")
     };
     library
@@ -86,7 +92,7 @@ pub fn graph(random: &mut Random, library: &Library, candidates: &[Candidate], f
             4 => 16,
             _ => 2 + random.below(4) as i64,
         };
-        if symbolic && n >= 2 && random.one_in(2) {
+        if symbolic && random.one_in(2) {
             symbols.push((n, random.one_in(2)));
             pool.push(Size::Symbol(symbols.len() - 1));
         } else {
