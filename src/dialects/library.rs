@@ -5,8 +5,8 @@
 
 use super::format::format_of;
 use super::instance::instance_of;
-use super::kernels;
 use super::signature;
+use super::{aten, kernels, mutation};
 use crate::ir::registry::{OpInfo, Registry};
 use crate::ir::{Ir, Op};
 use rinductor_defs::ast::RegionKind;
@@ -108,6 +108,9 @@ pub fn verify(library: &Library, ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
         match instance_of(ir, op, def) {
             Err(d) => wrong.push(d),
             Ok(instance) => {
+                if ir.is_op(op, aten::CopyOp::NAME) {
+                    wrong.extend(mutation::verify(ir, op));
+                }
                 for text in problems(ir, def, &instance, &setting) {
                     wrong.push(error_at(ir, op, &text));
                 }

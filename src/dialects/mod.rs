@@ -23,6 +23,7 @@ pub mod instance;
 pub mod kernels;
 pub mod library;
 pub mod loops;
+pub mod mutation;
 pub mod signature;
 pub mod symbols;
 pub mod view;

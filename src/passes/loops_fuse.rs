@@ -142,6 +142,7 @@ fn sort_block(ir: &mut Ir, block: Block) {
     let ops = ir.block_op_list(block);
     let position: FxHashMap<Op, usize> = ops.iter().enumerate().map(|(i, &op)| (op, i)).collect();
     let mut placed = vec![false; ops.len()];
+    let mut opened = vec![false; ops.len()];
     let mut order: Vec<Op> = Vec::with_capacity(ops.len());
     for start in 0..ops.len() {
         let mut stack = vec![(start, false)];
@@ -154,11 +155,13 @@ fn sort_block(ir: &mut Ir, block: Block) {
                 order.push(ops[i]);
                 continue;
             }
+            if std::mem::replace(&mut opened[i], true) {
+                continue;
+            }
             stack.push((i, true));
             for input in inputs(ir, ops[i]).into_iter().rev() {
                 if let Some(&at) = position.get(&input)
-                    && !placed[at]
-                    && at != i
+                    && !opened[at]
                 {
                     stack.push((at, false));
                 }

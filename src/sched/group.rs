@@ -5,6 +5,7 @@
 //! itself, so that a row of the parallel axes is computed by one program from start to end: softmax and layer normalisation are one group.
 
 use super::cost;
+use super::flow::Flow;
 use super::nest::{Load, NestInfo};
 use super::{Decision, WhyNot};
 use crate::dialects::loops::NestKind;
@@ -52,7 +53,7 @@ pub struct Grouping<'a> {
     ir: &'a mut Ir,
     limits: Limits,
     infos: FxHashMap<Op, NestInfo>,
-    position: FxHashMap<Op, usize>,
+    flow: Flow,
     order: Vec<Op>,
     /// The groups; an absorbed one is empty.
     pub groups: Vec<Group>,
@@ -73,12 +74,12 @@ impl<'a> Grouping<'a> {
                 infos.insert(op, info);
             }
         }
-        let position = order.iter().enumerate().map(|(i, &op)| (op, i)).collect();
+        let flow = Flow::new(ir, &order, &infos);
         let mut this = Grouping {
             ir,
             limits,
             infos,
-            position,
+            flow,
             order,
             groups: Vec::new(),
             group_of: FxHashMap::default(),
@@ -127,6 +128,7 @@ impl<'a> Grouping<'a> {
             Some((saved, group, map, reduced)) => {
                 self.say(op, format!("fused with {}: saves {saved} bytes", self.group_name(group)));
                 let g = &mut self.groups[group];
+                self.flow.join(op, g.members[0]);
                 g.members.push(op);
                 g.maps.insert(op, map);
                 g.reduced = reduced;
@@ -183,9 +185,9 @@ impl<'a> Grouping<'a> {
         let (Some(&last), Some(&first)) = (g.members.last(), g.members.first()) else {
             return Err(WhyNot::new("it is empty"));
         };
-        let here = self.position[&op];
-        if here - self.position[&last] > self.limits.distance {
-            return Err(WhyNot::new(format!("{} ops stand between", here - self.position[&last])));
+        let between = self.flow.position(op) - self.flow.position(last);
+        if between > self.limits.distance {
+            return Err(WhyNot::new(format!("{between} ops stand between")));
         }
         let map = self.map_axes(op, group)?;
         let info = &self.infos[&op];
@@ -209,9 +211,7 @@ impl<'a> Grouping<'a> {
         if inputs.len() > self.limits.inputs {
             return Err(WhyNot::new(format!("the kernel would read {} tensors", inputs.len())));
         }
-        if self.depends_through_others(op, group, self.position[&first]) {
-            return Err(WhyNot::new("an op outside the group stands between them in the flow of data"));
-        }
+        self.flow.may_join(op, first)?;
         Ok((map, reduced))
     }
 
@@ -347,55 +347,6 @@ impl<'a> Grouping<'a> {
             }
         }
         Ok(reduced)
-    }
-
-    /// Whether `op` depends on the group through an op that is not in it.
-    fn depends_through_others(&self, op: Op, group: usize, first: usize) -> bool {
-        let mut stack: Vec<Op> = Vec::new();
-        let mut seen: FxHashMap<Op, ()> = FxHashMap::default();
-        let push_inputs = |of: Op, stack: &mut Vec<Op>| {
-            let mut visit = |v: Value| {
-                if let Some(def) = self.ir.def_op(v) {
-                    stack.push(def);
-                }
-            };
-            match self.infos.get(&of) {
-                Some(info) => {
-                    info.loads.iter().for_each(|l| visit(l.tensor));
-                    self.ir.operands(of).for_each(&mut visit);
-                }
-                None => self.ir.operands(of).for_each(&mut visit),
-            }
-        };
-        let mut direct = Vec::new();
-        push_inputs(op, &mut direct);
-        // Inputs that are members themselves are fine; what others lead to is not.
-        stack.extend(direct.into_iter().filter(|d| self.group_of.get(d) != Some(&group)));
-        while let Some(current) = stack.pop() {
-            let Some(&at) = self.position.get(&current) else { continue };
-            // A whole group is one kernel: following one member follows all.
-            let members: Vec<Op> = match self.group_of.get(&current) {
-                Some(&h) => self.groups[h].members.clone(),
-                None => vec![current],
-            };
-            if at < first && members.iter().all(|m| self.position[m] < first) {
-                continue;
-            }
-            for m in members {
-                if seen.insert(m, ()).is_some() {
-                    continue;
-                }
-                let mut inputs = Vec::new();
-                push_inputs(m, &mut inputs);
-                for i in inputs {
-                    if self.group_of.get(&i) == Some(&group) {
-                        return true;
-                    }
-                    stack.push(i);
-                }
-            }
-        }
-        false
     }
 
     fn group_name(&self, group: usize) -> String {

@@ -1,6 +1,7 @@
 //! Fusion and tiling decisions: what may be done (legality), what pays (cost), in what order. Passes carry the decisions out.
 
 pub mod cost;
+pub mod flow;
 pub mod group;
 pub mod inline;
 pub mod memory;

@@ -36,6 +36,7 @@ pub fn form_function(ir: &mut Ir, func: Op, infos: &dyn OpInfos) -> Result<Outco
         outcome: Outcome::default(),
         names: FxHashMap::default(),
         fresh: Vec::new(),
+        written: Vec::new(),
     };
     for arg in ir.block_args(body).to_vec() {
         let ty = ir.value_type(arg);
@@ -45,6 +46,8 @@ pub fn form_function(ir: &mut Ir, func: Op, infos: &dyn OpInfos) -> Result<Outco
             former.buffers.insert(arg, arg);
         }
     }
+    former.written =
+        ir.block_op_list(body).into_iter().filter_map(|op| Some(aten::CopyOp::cast(ir, op)?.tensor(ir))).collect();
     for op in ir.block_op_list(body) {
         former.op(ir, op, infos)?;
     }
@@ -67,6 +70,8 @@ struct Former {
     names: FxHashMap<String, usize>,
     /// Buffers that one op of this function made and that nothing else may alias: a scatter may write into them.
     fresh: Vec<Value>,
+    /// Arguments that `aten.copy_` writes.
+    written: Vec<Value>,
 }
 
 impl Former {
@@ -83,7 +88,15 @@ impl Former {
                 Ok(())
             }
             _ if name.starts_with("aten.") || name.starts_with("prims.") || name.starts_with("higher_order.") => {
-                self.external(ir, op, &name, infos.def(&name))
+                let def = infos.def(&name);
+                // An op of which a rule alone says what it is has no kernel to call.
+                if def.is_some_and(|d| d.semantics.is_empty())
+                    && infos.rules().iter().any(|r| r.decomposition && *r.pattern.op.text == *name)
+                {
+                    let message = format!("'{name}' is defined by its decomposition alone, which was not applied");
+                    return Err(Diagnostic::error(ir.place(ir.op(op).loc), message).help("run aten-decompose first"));
+                }
+                self.external(ir, op, &name, def)
             }
             _ => Ok(()), // host scalars: sizes and arithmetic on them, aten.none
         }
@@ -224,6 +237,11 @@ impl Former {
             }
         }
         let Some(&source) = self.buffers.get(&view.source) else { return false };
+        // What the end of the function writes, or gives away, must not be what the copies there change before.
+        let at_the_end = returned || ir.uses(result).any(|(user, _)| ir.is_op(user, aten::CopyOp::NAME));
+        if at_the_end && self.is_written(ir, source) {
+            return false;
+        }
         let (element, loc) = (ir.element_type(ir.value_type(result)), ir.op(nest.op).loc);
         let ty = layout::memref(ir, element, &view.sizes, &view.strides, view.offset);
         let buffer = if ir.value_type(source) == ty {
@@ -240,6 +258,15 @@ impl Former {
         self.buffers.insert(result, buffer);
         self.outcome.views += 1;
         true
+    }
+
+    /// Whether a buffer is an argument that the function writes, or a view of one.
+    fn is_written(&self, ir: &Ir, buffer: Value) -> bool {
+        let mut root = buffer;
+        while let Some(view) = ir.def_op(root).and_then(|d| kernels::ViewOp::cast(ir, d)) {
+            root = ir.operand(view.0, 0);
+        }
+        self.written.contains(&root)
     }
 
     fn scatter(&mut self, ir: &mut Ir, nest: &Nest) -> Result<(), Diagnostic> {

@@ -34,7 +34,7 @@ const PIPELINES: &[&str] = &[
     "cpu",
     "cpu",
     "cpu-debug",
-    "aten-canonicalize,lower-aten-to-loops,loops-fuse,form-kernels,kernels-tile{vector-bytes=16},plan-memory",
+    "aten-decompose,aten-canonicalize,lower-aten-to-loops,loops-fuse,form-kernels,kernels-tile{vector-bytes=16},plan-memory",
 ];
 
 struct Graphs {
