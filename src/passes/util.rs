@@ -1,7 +1,7 @@
 //! What several passes need: constants, and simplification of index expressions inside a nest.
 
 use crate::ir::{AttrData, InsertPoint, Ir, Loc, Type, TypeData, Value};
-use rinductor_index::Expr;
+use rinductor_index::{Atom, Expr, Range, Ranges};
 
 /// `arith.constant 0` of a scalar or vector type.
 pub fn zero_constant(ir: &mut Ir, ty: Type, loc: Loc, at: InsertPoint) -> Value {
@@ -32,11 +32,19 @@ pub fn splat(ir: &mut Ir, scalar: crate::ir::Attr, ty: Type) -> crate::ir::Attr 
     ir.make_attr(AttrData::Dense { text: text.into(), ty })
 }
 
-/// An expression simplified with what is known of the dimensions of a nest: dimension `k` lies in `[0, sizes[k])`.
+/// An expression simplified with what is known of the dimensions of a nest: dimension `k` lies in `[0, sizes[k])`, so a symbol that is the size of
+/// a dimension of the expression is at least 1 where that is computed.
 pub fn simplify_in(ir: &mut Ir, e: Expr, sizes: &[Expr]) -> Expr {
-    let mut ranges = rinductor_index::Ranges::of_sizes(1);
+    let mut ranges = Ranges::of_sizes(0);
     for (k, &size) in sizes.iter().enumerate() {
         ranges.set_extent(k as u32, size);
+    }
+    for atom in ir.exprs.atoms(e) {
+        if let Atom::Dim(d) = atom
+            && let Some(size) = sizes.get(d as usize).and_then(|&size| ir.exprs.as_atom(size))
+        {
+            ranges.set(size, Range::at_least(1));
+        }
     }
     ir.exprs.simplify(e, &ranges)
 }

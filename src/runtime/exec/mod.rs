@@ -317,6 +317,13 @@ impl Call<'_> {
                 let base = source.base;
                 let start = usize::try_from(base / size + offset)
                     .map_err(|_| RuntimeError::tensor("a view starts before its memory"))?;
+                // A dimension without elements may be gone from the view (one element for each of an expanded tensor). Nothing that is computed
+                // depends on what is there, but a kernel may read it before its loops.
+                if source.tensor.numel() == 0 {
+                    let tensor = Tensor::zeros_strided(shape.dtype, &sizes, &strides)?;
+                    self.buffers[*slot] = Some(Buffer { tensor, base: 0 });
+                    return Ok(());
+                }
                 let tensor = Tensor::from_storage(shape.dtype, sizes, strides, start, source.tensor.storage().clone())?;
                 self.buffers[*slot] = Some(Buffer { tensor, base });
             }
