@@ -93,9 +93,12 @@ pub fn inline_block(ir: &mut Ir, block: Block, options: &Options) -> Outcome {
         let uses = Uses::of(ir, &nest);
         match pays(ir, &nest, &uses, options.max_reads) {
             Ok(()) => {
-                for &load in &uses.loads {
-                    inline_load(ir, &nest, load);
-                    outcome.inlined += 1;
+                for place in &uses.places {
+                    let Some(value) = inline_load(ir, &nest, place[0]) else { continue };
+                    for &load in &place[1..] {
+                        ir.replace_op(load, &[value]);
+                    }
+                    outcome.inlined += place.len() as u64;
                 }
             }
             Err(why) => {
@@ -112,11 +115,11 @@ pub fn inline_block(ir: &mut Ir, block: Block, options: &Options) -> Outcome {
     outcome
 }
 
-/// Replaces one load of a pointwise nest's result by a copy of its body.
-pub fn inline_load(ir: &mut Ir, producer: &Nest, load: Op) {
+/// Replaces one load of a pointwise nest's result by a copy of its body; gives the value that stands for it.
+pub fn inline_load(ir: &mut Ir, producer: &Nest, load: Op) -> Option<Value> {
     let access = Access::of(ir, load, 1);
-    let Some(result) = ir.results(producer.op).position(|r| r == access.tensor()) else { return };
-    let Some(consumer_body) = ir.parent_block(load) else { return };
+    let result = ir.results(producer.op).position(|r| r == access.tensor())?;
+    let consumer_body = ir.parent_block(load)?;
     let mut dims = Dims::of_block(ir, consumer_body);
     let at_exprs = access.in_dims(ir, &mut dims);
     let sizes = ir.parent_op(load).and_then(|op| Nest::of(ir, op)).map(|n| n.sizes()).unwrap_or_default();
@@ -148,6 +151,7 @@ pub fn inline_load(ir: &mut Ir, producer: &Nest, load: Op) {
         value = ir.create_value("arith.select", &[guard, value, zero], ty, &[], loc, copy.at);
     }
     ir.replace_op(load, &[value]);
+    Some(value)
 }
 
 /// Whether a value is a load under this very guard, and so zero where the guard is false.

@@ -174,10 +174,13 @@ impl Scalar {
         }
     }
 
-    /// Conversion as torch's `to(dtype)`.
+    /// Conversion as torch's `to(dtype)`: from 64-bit floats to those of 16 and 8 bits by way of 32.
     pub fn cast(self, dtype: DType) -> Scalar {
         match self.value {
             Value::Int(x) => Scalar::from_i64(dtype, x),
+            Value::Float(x) if self.dtype == DType::F64 && dtype.is_float() && dtype.size() < 4 => {
+                Scalar::from_f64(dtype, f64::from(x as f32))
+            }
             Value::Float(x) => Scalar::from_f64(dtype, x),
             Value::Complex(z) => Scalar::from_complex(dtype, z),
         }

@@ -5,15 +5,15 @@ use crate::dialects::loops;
 use crate::dialects::loops::{Access, Dims, Nest, NestKind};
 use crate::ir::{Ir, Op, Value};
 use rinductor_index::Expr;
+use rinductor_support::{FxHashMap, FxHashSet};
 
 /// Where the results of a nest are used.
 pub struct Uses {
-    /// Loads in other nests.
-    pub loads: Vec<Op>,
+    /// Loads in other nests: those of one result at one place of one reader together, in the order of its body. What is computed again if
+    /// the nest is inlined is computed once for each.
+    pub places: Vec<Vec<Op>>,
     /// Different nests among the readers.
     pub readers: Vec<Op>,
-    /// Different places read, over all readers: what is computed again if the nest is inlined.
-    pub places: usize,
     /// Uses that need the tensor itself: extern ops, returns, bases of scatters.
     pub others: usize,
 }
@@ -23,26 +23,34 @@ impl Uses {
     pub fn of(ir: &mut Ir, nest: &Nest) -> Uses {
         let mut all: Vec<(Op, usize)> = ir.results(nest.op).flat_map(|r| ir.uses(r).collect::<Vec<_>>()).collect();
         all.sort();
-        let mut uses = Uses { loads: Vec::new(), readers: Vec::new(), places: 0, others: 0 };
-        let mut places: Vec<(Op, Vec<Expr>, Option<Value>)> = Vec::new();
+        let mut uses = Uses { places: Vec::new(), readers: Vec::new(), others: 0 };
+        let mut loads: FxHashSet<Op> = FxHashSet::default();
         for (user, operand) in all {
             let reader = if operand == 0 && ir.is_op(user, loops::LoadOp::NAME) { ir.parent_op(user) } else { None };
-            let Some(reader_nest) = reader.and_then(|r| Nest::of(ir, r)) else {
+            let Some(reader) = reader.filter(|&r| NestKind::of(ir, r).is_some()) else {
                 uses.others += 1;
                 continue;
             };
-            uses.loads.push(user);
-            if !uses.readers.contains(&reader_nest.op) {
-                uses.readers.push(reader_nest.op);
-            }
-            let access = Access::of(ir, user, 1);
-            let exprs = access.in_dims(ir, &mut Dims::of_block(ir, reader_nest.body));
-            let place = (reader_nest.op, exprs, access.guard);
-            if !places.contains(&place) {
-                places.push(place);
+            loads.insert(user);
+            if !uses.readers.contains(&reader) {
+                uses.readers.push(reader);
             }
         }
-        uses.places = places.len();
+        for &reader in &uses.readers {
+            let Some(body) = ir.body(reader) else { continue };
+            let mut dims = Dims::of_block(ir, body);
+            let mut number: FxHashMap<(Value, Vec<Expr>, Option<Value>), usize> = FxHashMap::default();
+            for load in ir.block_op_list(body).into_iter().filter(|op| loads.contains(op)) {
+                let access = Access::of(ir, load, 1);
+                let place = (access.tensor(), access.in_dims(ir, &mut dims), access.guard);
+                let next = uses.places.len();
+                let k = *number.entry(place).or_insert(next);
+                if k == next {
+                    uses.places.push(Vec::new());
+                }
+                uses.places[k].push(load);
+            }
+        }
         uses
     }
 }
@@ -66,7 +74,7 @@ pub fn pays(ir: &mut Ir, nest: &Nest, uses: &Uses, max_reads: u32) -> Result<(),
     if uses.others > 0 {
         return Err(WhyNot::new("its tensor is wanted as a whole, by an extern op or the caller"));
     }
-    if uses.loads.is_empty() {
+    if uses.places.is_empty() {
         return Ok(());
     }
     let own = cost::points(ir, &nest.space).max(1);
@@ -76,7 +84,7 @@ pub fn pays(ir: &mut Ir, nest: &Nest, uses: &Uses, max_reads: u32) -> Result<(),
         if is_view(ir, &reader_nest) && reader_needs_memory(ir, reader) {
             return Err(WhyNot::new("a reader is a view of it, which is free while its tensor exists"));
         }
-        let places = uses.places.div_ceil(uses.readers.len()) as u64;
+        let places = uses.places.len().div_ceil(uses.readers.len()) as u64;
         readers_points = readers_points.saturating_add(cost::nest_points(ir, &reader_nest).saturating_mul(places));
     }
     let again = readers_points.div_ceil(own);
