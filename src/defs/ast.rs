@@ -523,6 +523,17 @@ pub enum Binder {
     Each(Vec<Ident>),
 }
 
+impl Binder {
+    /// The names that it binds.
+    pub fn names(&self) -> impl Iterator<Item = &Str> {
+        let names = match self {
+            Binder::One(name) => std::slice::from_ref(name),
+            Binder::Each(names) => names,
+        };
+        names.iter().map(|name| &name.text)
+    }
+}
+
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {

@@ -106,6 +106,10 @@ builtins! {
     ChannelsLast "channels_last" ["(int[]) -> int[]"];
     /// The strides of a dense tensor of these sizes whose dimensions lie in memory as in the tensor.
     DenseLike "dense_like" ["(tensor, int[]) -> int[]"];
+    /// The strides that an op which walks over several tensors gives to a result of these sizes, from the strides of its operands (0 where one does not vary).
+    IteratorStrides "iterator_strides" ["(int[], int[][]) -> int[]"];
+    /// The strides of a tensor of these sizes in the memory format that a tensor suggests: channels_last if it lies so, else contiguous.
+    SuggestedStrides "suggested_strides" ["(tensor, int[]) -> int[]"];
     /// With -1 replaced so that the product is n.
     InferSize "infer_size" ["(int[], int) -> int[]"];
     /// The strides that give a tensor of these sizes and strides new sizes without a copy, or none.

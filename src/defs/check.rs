@@ -46,10 +46,10 @@ pub const CONSTRAINTS: &[(&str, &str)] = &[
     ("any", "any type"),
     ("bool_like", "i1, or a vector or tensor of it"),
     ("int_like", "an integer or index, or a vector or tensor of them"),
-    ("signless_int_like", "as int_like, without index"),
+    ("integer_like", "an integer, or a vector or tensor of them"),
     ("float_like", "a float, or a vector or tensor of floats"),
     ("complex_like", "a complex number, or a vector or tensor of them"),
-    ("number_like", "int_like, float_like or complex_like"),
+    ("number_like", "an integer, index, float or complex number, or a vector or tensor of them"),
     ("index_like", "index, or a vector or tensor of it"),
     ("int", "an integer type"),
     ("float", "a float type"),
@@ -128,10 +128,15 @@ pub fn type_of_param(ty: &SchemaType) -> Ty {
 
 /// The type of an operand in expressions.
 pub fn type_of_operand(operand: &OperandDecl) -> Ty {
-    let one = match &operand.constraint {
-        Constraint::Named(word, _) if &**word == "index" => Ty::Int,
-        _ => Ty::Tensor,
-    };
+    fn one(constraint: &Constraint) -> Ty {
+        match constraint {
+            Constraint::Named(word, _) if &**word == "index" => Ty::Int,
+            Constraint::Named(word, _) if &**word == "float" => Ty::Float,
+            Constraint::Either(all) if all.iter().all(|c| one(c) != Ty::Tensor) => Ty::Number,
+            _ => Ty::Tensor,
+        }
+    }
+    let one = one(&operand.constraint);
     match operand.many {
         Multiplicity::One => one,
         Multiplicity::Optional => Ty::option(one),

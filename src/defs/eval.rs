@@ -14,7 +14,7 @@ mod strides;
 mod types;
 mod value;
 
-pub(crate) use expr::dtype_of_word;
+pub use expr::dtype_of_word;
 pub use value::{TensorSource, TensorValue, Value};
 
 use crate::ast::*;
@@ -72,25 +72,37 @@ pub struct Setting<'a> {
     pub externs: Option<&'a dyn Externs>,
 }
 
-/// The types of the results, as the `type` clause says.
+/// Whether an op is what its definition wants, and the types of its results; None for types that cannot be inferred from the op alone. What depends
+/// on unknown sizes is taken to hold.
+///
+/// `let` and `require` clauses count in the order of the file, so that a requirement guards what stands below it.
 ///
 /// # Errors
-/// The op has no type clause, its operands do not fit (shapes that do not broadcast), or it depends on unknown sizes.
-pub fn infer(op: &OpDef, instance: &Instance, exprs: &mut Exprs, setting: &Setting<'_>) -> Result<Vec<ResultType>> {
+/// The requirements that do not hold, arguments that do not fit the signature or each other; each with its message.
+pub fn verify(
+    op: &OpDef,
+    instance: &Instance,
+    exprs: &mut Exprs,
+    setting: &Setting<'_>,
+) -> std::result::Result<Option<Vec<ResultType>>, Vec<EvalError>> {
     let mut evaluator = Evaluator::new(exprs, setting);
-    evaluator.bind_args(op, instance)?;
-    evaluator.infer_results(op)
-}
-
-/// The requirements that do not hold, and the arguments that do not fit the signature; each with its message. What
-/// depends on unknown sizes is taken to hold.
-pub fn verify(op: &OpDef, instance: &Instance, exprs: &mut Exprs, setting: &Setting<'_>) -> Vec<EvalError> {
-    let mut evaluator = Evaluator::new(exprs, setting);
-    if let Err(error) = evaluator.bind_args(op, instance) {
-        return if error.undecided { Vec::new() } else { vec![error] };
+    if let Err(error) = evaluator.bind_parameters(op, instance) {
+        return if error.undecided { Ok(None) } else { Err(vec![error]) };
     }
     let mut broken = Vec::new();
-    for require in &op.requires {
+    let mut lets = op.lets.iter().peekable();
+    for require in op.requires.iter().map(Some).chain([None]) {
+        let before = |at: Span| require.is_none_or(|r| at.start < r.condition.span.start);
+        while let Some((binder, value)) = lets.next_if(|(_, value)| before(value.span)) {
+            match evaluator.expr(value).and_then(|value| evaluator.bind(binder, value, op.span)) {
+                Ok(()) => {}
+                Err(error) if error.undecided => evaluator.undecided.extend(binder.names().cloned()),
+                // What cannot be computed is usually what a requirement above guards.
+                Err(error) if broken.is_empty() => return Err(vec![error]),
+                Err(_) => return Err(broken),
+            }
+        }
+        let Some(require) = require else { break };
         match evaluator.expr(&require.condition) {
             Ok(Value::Bool(true)) => {}
             Ok(Value::Bool(false)) => broken.push(evaluator.message(require)),
@@ -99,12 +111,18 @@ pub fn verify(op: &OpDef, instance: &Instance, exprs: &mut Exprs, setting: &Sett
                 broken.push(EvalError::new(require.condition.span, format!("the condition is {shown}, not a bool")));
             }
             Err(error) if error.undecided => {}
-            // A requirement that cannot be computed is usually one that an earlier one guards.
             Err(error) if broken.is_empty() => broken.push(error),
             Err(_) => {}
         }
     }
-    broken
+    if !broken.is_empty() {
+        return Err(broken);
+    }
+    match evaluator.infer_results(op) {
+        Ok(types) => Ok(Some(types)),
+        Err(error) if error.undecided => Ok(None),
+        Err(error) => Err(vec![error]),
+    }
 }
 
 /// What the op computes.
@@ -153,6 +171,8 @@ struct Evaluator<'a> {
     externs: Option<&'a dyn Externs>,
     /// Variables, innermost last.
     vars: Vec<(Str, Value)>,
+    /// Names whose values depend on sizes that are not known.
+    undecided: Vec<Str>,
     graph: graph::Graph,
     nests: Vec<Nest>,
     /// Sizes of all dimensions that were opened, by their number in the graph.
@@ -186,6 +206,7 @@ impl<'a> Evaluator<'a> {
             facts: setting.facts.clone(),
             externs: setting.externs,
             vars: Vec::new(),
+            undecided: Vec::new(),
             graph: graph::Graph::default(),
             nests: Vec::new(),
             dims: Vec::new(),

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The files in the order in which they are read: a file of rules comes after the ops that it names.
-const FILES: [&str; 12] = [
+const FILES: [&str; 26] = [
     "builtin.dialect",
     "func.dialect",
     "arith.dialect",
@@ -19,7 +19,21 @@ const FILES: [&str; 12] = [
     "sym.dialect",
     "aten.dialect",
     "prims.dialect",
-    "aten_composite.dialect",
+    "aten_pointwise.dialect",
+    "aten_divide.dialect",
+    "aten_special.dialect",
+    "aten_polynomial.dialect",
+    "aten_activation.dialect",
+    "aten_compare.dialect",
+    "aten_reduce.dialect",
+    "aten_view.dialect",
+    "aten_create.dialect",
+    "aten_index.dialect",
+    "aten_pool.dialect",
+    "aten_scan.dialect",
+    "aten_norm.dialect",
+    "aten_loss.dialect",
+    "aten_extern.dialect",
     "aten.rules",
     "loops.dialect",
     "kernels.dialect",

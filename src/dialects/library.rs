@@ -10,7 +10,7 @@ use super::{aten, kernels, mutation};
 use crate::ir::registry::{OpInfo, Registry};
 use crate::ir::{Ir, Op};
 use rinductor_defs::ast::RegionKind;
-use rinductor_defs::{Instance, OpDef, Setting, Signature};
+use rinductor_defs::{Instance, OpDef, ResultType, Setting, Signature};
 use rinductor_index::{Atom, SymId};
 use rinductor_support::{Diagnostic, FxHashMap, Name};
 use std::sync::Arc;
@@ -122,10 +122,11 @@ pub fn verify(library: &Library, ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
 
 /// What an op breaks of its definition: sentences.
 fn problems(ir: &mut Ir, def: &OpDef, instance: &Instance, setting: &Setting<'_>) -> Vec<String> {
-    let broken = rinductor_defs::verify(def, instance, &mut ir.exprs, setting);
-    match broken.is_empty() {
-        true => results(ir, def, instance, setting).into_iter().collect(),
-        false => broken.into_iter().map(|e| e.message).collect(),
+    match rinductor_defs::verify(def, instance, &mut ir.exprs, setting) {
+        Err(broken) => broken.into_iter().map(|e| e.message).collect(),
+        // What depends on sizes that are not known yet is taken as it stands.
+        Ok(None) => Vec::new(),
+        Ok(Some(types)) => results(ir, &types, &instance.results).into_iter().collect(),
     }
 }
 
@@ -170,20 +171,11 @@ pub fn verify_call<'l>(
 
 /// What is wrong with the stated results of an op whose definition says what they are: their number, element types, ranks and static sizes.
 /// Strides are free: a pass or the text may choose them.
-fn results(ir: &mut Ir, def: &OpDef, instance: &Instance, setting: &Setting<'_>) -> Option<String> {
-    if def.types.is_empty() {
-        return None;
+fn results(ir: &Ir, inferred: &[ResultType], stated: &[ResultType]) -> Option<String> {
+    if inferred.len() != stated.len() {
+        return Some(format!("has {} results, but its definition gives {}", stated.len(), inferred.len()));
     }
-    let inferred = match rinductor_defs::infer(def, instance, &mut ir.exprs, setting) {
-        Ok(inferred) => inferred,
-        // What depends on sizes that are not known yet is taken as it stands.
-        Err(error) if error.undecided => return None,
-        Err(error) => return Some(error.message),
-    };
-    if inferred.len() != instance.results.len() {
-        return Some(format!("has {} results, but its definition gives {}", instance.results.len(), inferred.len()));
-    }
-    inferred.iter().zip(&instance.results).enumerate().find_map(|(k, (wanted, stated))| {
+    inferred.iter().zip(stated).enumerate().find_map(|(k, (wanted, stated))| {
         let (wanted, stated) = (wanted.tensor()?, stated.tensor()?);
         if wanted.dtype != stated.dtype {
             return Some(format!("result {k} holds {}, but its definition gives {}", stated.dtype, wanted.dtype));

@@ -17,6 +17,7 @@ macro_rules! views {
     };
 }
 
+pub mod constraint;
 pub mod format;
 pub mod infos;
 pub mod instance;

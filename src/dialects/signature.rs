@@ -1,12 +1,14 @@
-//! Checks an op against a signature of names: how many operands, results and regions it has, and what its properties hold.
+//! Checks an op against a signature of names: how many operands, results and regions it has, of which types, and what its properties hold.
 //!
 //! Views of ops rely on it: what a definition says is there is there.
 
+use super::constraint;
 use super::view::counted;
 use crate::ir::{Attr, AttrData, Ir, Op};
 use crate::support::Diagnostic;
 use rinductor_defs::OpDef;
 use rinductor_defs::ast::{AttrKind, Multiplicity, NamedSig, OperandDecl, RegionKind};
+use smallvec::SmallVec;
 
 /// Adds what is wrong with an op of this definition.
 pub fn verify(ir: &Ir, op: Op, def: &OpDef, sig: &NamedSig, wrong: &mut Vec<Diagnostic>) {
@@ -21,11 +23,15 @@ pub fn verify(ir: &Ir, op: Op, def: &OpDef, sig: &NamedSig, wrong: &mut Vec<Diag
             None => error(format!("property '{}' is missing", a.name.text)),
         }
     }
-    if let Some(text) = operands(ir, op, def, sig) {
-        error(text);
-    }
-    if let Some(text) = number("result", ir.num_results(op), &sig.results) {
-        error(text);
+    let operands = operands(ir, op, def, sig);
+    let results = number("result", ir.num_results(op), &sig.results);
+    match (operands, results) {
+        (Ok(operands), Ok(results)) => {
+            let mut texts = Vec::new();
+            constraint::verify(ir, op, sig, &operands, &results, &mut texts);
+            texts.into_iter().for_each(&mut error);
+        }
+        (operands, results) => [operands, results].into_iter().filter_map(Result::err).for_each(&mut error),
     }
     let regions = ir.regions_of(op);
     if regions.len() != sig.regions.len() && sig.regions.iter().all(|r| r.many == Multiplicity::One) {
@@ -45,38 +51,42 @@ fn times(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// What is wrong with a number of operands or results, of which one name at most has a number that varies.
-fn number(what: &str, n: usize, decls: &[OperandDecl]) -> Option<String> {
+/// How many operands or results each name has, or what is wrong.
+type Counts = Result<SmallVec<[usize; 4]>, String>;
+
+/// The counts of operands or results, of which one name at most has a number that varies.
+fn number(what: &str, n: usize, decls: &[OperandDecl]) -> Counts {
     let fixed = decls.iter().filter(|d| d.many == Multiplicity::One).count();
     let most = match (decls.len() - fixed, decls.iter().any(|d| d.many == Multiplicity::Many)) {
         (_, true) => usize::MAX,
         (optional, false) => fixed + optional,
     };
     if (fixed..=most).contains(&n) {
-        return None;
+        return Ok(decls.iter().map(|d| if d.many == Multiplicity::One { 1 } else { n - fixed }).collect());
     }
     let wanted = match most {
         usize::MAX => format!("{fixed} at least"),
         _ if most == fixed => fixed.to_string(),
         _ => format!("{fixed} to {most}"),
     };
-    Some(format!("has {}, not {wanted}", times(n, what)))
+    Err(format!("has {}, not {wanted}", times(n, what)))
 }
 
-fn operands(ir: &Ir, op: Op, def: &OpDef, sig: &NamedSig) -> Option<String> {
+/// The counts of operands, of which several names may have numbers that vary.
+fn operands(ir: &Ir, op: Op, def: &OpDef, sig: &NamedSig) -> Counts {
     let n = ir.num_operands(op);
-    let wrong = number("operand", n, &sig.operands);
+    let alone = number("operand", n, &sig.operands);
     let varying = sig.operands.iter().filter(|o| o.many != Multiplicity::One).count();
-    if wrong.is_some() || varying < 2 {
-        return wrong;
+    if alone.is_err() || varying < 2 {
+        return alone;
     }
-    let counts: Vec<usize> = match rinductor_defs::views::counted(def, sig) {
+    let counts: SmallVec<[usize; 4]> = match rinductor_defs::views::counted(def, sig) {
         Some((group, map)) => {
             let mut left = n - (sig.operands.len() - varying);
-            let mut counts = vec![1; sig.operands.len()];
+            let mut counts = SmallVec::from_elem(1, sig.operands.len());
             counts[group] = counted(ir, op, map);
             let Some(rest) = left.checked_sub(counts[group]) else {
-                return Some(format!(
+                return Err(format!(
                     "'{map}' has {}, but there are {left} operands for them",
                     times(counts[group], "dimension")
                 ));
@@ -91,21 +101,24 @@ fn operands(ir: &Ir, op: Op, def: &OpDef, sig: &NamedSig) -> Option<String> {
         }
         None => {
             let Some(segments) = ir.operand_segments(op) else {
-                return Some("operandSegmentSizes, the numbers of operands of each name, is missing".into());
+                return Err("operandSegmentSizes, the numbers of operands of each name, is missing".into());
             };
             segments.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect()
         }
     };
     let sum = counts.iter().fold(0usize, |a, &b| a.saturating_add(b));
     if counts.len() != sig.operands.len() || sum != n {
-        return Some(format!("operandSegmentSizes says {counts:?} of {n} operands for {} names", sig.operands.len()));
+        return Err(format!("operandSegmentSizes says {counts:?} of {n} operands for {} names", sig.operands.len()));
     }
     let misfit = sig.operands.iter().zip(&counts).find(|(o, n)| match o.many {
         Multiplicity::One => **n != 1,
         Multiplicity::Optional => **n > 1,
         Multiplicity::Many => false,
     });
-    misfit.map(|(o, n)| format!("has {} for '{}'", times(*n, "operand"), o.name.text))
+    match misfit {
+        Some((o, n)) => Err(format!("has {} for '{}'", times(*n, "operand"), o.name.text)),
+        None => Ok(counts),
+    }
 }
 
 /// Whether a property holds what its kind says.

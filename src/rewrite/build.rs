@@ -218,10 +218,11 @@ impl Builder<'_> {
             Call { op: self.root, name: op.text.to_string(), operands: operands.clone(), props, results: Vec::new() };
         let instance = instance_of_call(self.ir, &call, def).map_err(|d| d.message)?;
         let setting = Setting { facts: self.facts.clone(), externs: None };
-        if let Some(broken) = rinductor_defs::verify(def, &instance, &mut self.ir.exprs, &setting).into_iter().next() {
-            return Err(broken.message);
-        }
-        let types = rinductor_defs::infer(def, &instance, &mut self.ir.exprs, &setting).map_err(|e| e.message)?;
+        let types = match rinductor_defs::verify(def, &instance, &mut self.ir.exprs, &setting) {
+            Ok(Some(types)) => types,
+            Ok(None) => return Err(format!("the types of the results of '{}' cannot be inferred", op.text)),
+            Err(broken) => return Err(broken.into_iter().map(|e| e.message).collect::<Vec<_>>().join("; ")),
+        };
         let results: Vec<Type> = types
             .iter()
             .map(|t| match t {

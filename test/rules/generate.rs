@@ -115,10 +115,7 @@ impl Generator<'_> {
         let probe = self.ir.create_detached(spec.clone());
         let instance = instance_of(&mut self.ir, probe, def).ok()?;
         let setting = Setting { facts: rinductor::index::Ranges::of_sizes(0), externs: None };
-        if !rinductor::defs::verify(def, &instance, &mut self.ir.exprs, &setting).is_empty() {
-            return None;
-        }
-        let types = rinductor::defs::infer(def, &instance, &mut self.ir.exprs, &setting).ok()?;
+        let types = rinductor::defs::verify(def, &instance, &mut self.ir.exprs, &setting).ok()??;
         let types: Vec<Type> = types
             .iter()
             .map(|t| match t {

@@ -2,7 +2,7 @@
 
 use super::{EvalError, Evaluator, Reduction, Result, TensorSource, TensorValue, Value};
 use crate::ast::*;
-use crate::builtins::Callee;
+use crate::builtins::{Builtin, Callee};
 use crate::semantics::{Combiner, NestKind, NodeId, NodeKind, Source};
 use rinductor_index::Expr as IndexExpr;
 use rinductor_scalar::{DType, ScalarOp};
@@ -16,6 +16,9 @@ impl Evaluator<'_> {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Literal(literal) => Ok(self.literal(literal)),
+            ExprKind::Name(name) if self.undecided.contains(name) => {
+                Err(EvalError { undecided: true, ..EvalError::new(span, format!("'{name}' is not known")) })
+            }
             ExprKind::Name(name) => match self.lookup(name) {
                 Some(value) => Ok(value.clone()),
                 None => match dtype_of_word(name) {
@@ -85,25 +88,20 @@ impl Evaluator<'_> {
                 Ok(Value::Tuple(items.into()))
             }
             ExprKind::Comprehension { body, binder, list, cond } => {
-                let list_value = self.expr(list)?;
-                let items = self.list_of(&list_value, list.span)?;
-                let depth = self.vars.len();
-                let mut out = Vec::with_capacity(items.len());
-                for item in items.iter() {
-                    self.bind(binder, item.clone(), span)?;
-                    let keep = match cond {
-                        Some(cond) => self.static_bool(cond)?,
-                        None => true,
-                    };
-                    if keep {
-                        out.push(self.expr(body)?);
-                    }
-                    self.vars.truncate(depth);
-                }
-                Ok(Value::List(out.into()))
+                self.comprehension(body, binder, list, cond.as_deref(), None, span)
             }
             ExprKind::Aggregate { function, binder, space, body } => {
                 self.aggregate(*function, binder, space, body, span)
+            }
+            ExprKind::Call { callee: Callee::Builtin(of @ (Builtin::All | Builtin::Any)), args } if args.len() == 1 => {
+                let list = match &args[0].kind {
+                    ExprKind::Comprehension { body, binder, list, cond } => {
+                        let decides = Some(*of == Builtin::Any);
+                        self.comprehension(body, binder, list, cond.as_deref(), decides, args[0].span)?
+                    }
+                    _ => self.expr(&args[0])?,
+                };
+                self.call(*of, &[list], span)
             }
             ExprKind::Call { callee, args } => {
                 let values = args.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>>>()?;
@@ -141,6 +139,39 @@ impl Evaluator<'_> {
                 self.field(&of, name)
             }
         }
+    }
+
+    /// The items of a comprehension. Items of this value decide (`any`, `all`): one of them is enough where others are not known.
+    fn comprehension(
+        &mut self,
+        body: &Expr,
+        binder: &Binder,
+        list: &Expr,
+        cond: Option<&Expr>,
+        decides: Option<bool>,
+        span: Span,
+    ) -> Result<Value> {
+        let list_value = self.expr(list)?;
+        let items = self.list_of(&list_value, list.span)?;
+        let depth = self.vars.len();
+        let mut out = Vec::with_capacity(items.len());
+        let mut unknown = None;
+        for item in items.iter() {
+            self.bind(binder, item.clone(), span)?;
+            let keep = match cond {
+                Some(cond) => self.static_bool(cond),
+                None => Ok(true),
+            };
+            let value = keep.and_then(|keep| if keep { self.expr(body).map(Some) } else { Ok(None) });
+            self.vars.truncate(depth);
+            match value {
+                Ok(Some(Value::Bool(b))) if decides == Some(b) => return Ok(Value::list([Value::Bool(b)])),
+                Ok(value) => out.extend(value),
+                Err(error) if error.undecided && decides.is_some() => unknown = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        unknown.map_or_else(|| Ok(Value::List(out.into())), Err)
     }
 
     fn items(&mut self, items: &[ListItem]) -> Result<Vec<Value>> {
@@ -250,7 +281,16 @@ impl Evaluator<'_> {
 
     /// `and` and `or`; also `x or y` for an x that may be none.
     fn logic(&mut self, op: BinaryOp, lhs: &Expr, rhs: &Expr, span: Span) -> Result<Value> {
-        let a = self.expr(lhs)?;
+        let a = match self.expr(lhs) {
+            // What is not known does not count if the other decides.
+            Err(error) if error.undecided => {
+                return match self.expr(rhs) {
+                    Ok(Value::Bool(b)) if b == (op == BinaryOp::Or) => Ok(Value::Bool(b)),
+                    _ => Err(error),
+                };
+            }
+            a => a?,
+        };
         match (op, &a) {
             (BinaryOp::And, Value::Bool(false)) | (BinaryOp::Or, Value::Bool(true)) => Ok(a),
             (_, Value::Bool(_)) | (BinaryOp::Or, Value::None) => self.expr(rhs),
@@ -473,7 +513,7 @@ fn outputs_of(combiner: Combiner, dtype: DType) -> Vec<DType> {
 }
 
 /// The dtypes by the names that the IR gives them; complex ones as `c64` and `c128`.
-pub(crate) fn dtype_of_word(word: &str) -> Option<DType> {
+pub fn dtype_of_word(word: &str) -> Option<DType> {
     match word {
         "c64" => Some(DType::C64),
         "c128" => Some(DType::C128),

@@ -322,6 +322,21 @@ impl Evaluator<'_> {
                 let sizes = self.int_list(&args[1], span)?;
                 Ok(Value::ints(&self.dense_like(&tensor, &sizes)))
             }
+            IteratorStrides => {
+                let sizes = self.int_list(&args[0], span)?;
+                let lists = self.list_of(&args[1], span)?;
+                let strides = lists.iter().map(|l| self.int_list(l, span)).collect::<Result<Vec<_>>>()?;
+                if let Some(list) = strides.iter().find(|list| list.len() != sizes.len()) {
+                    return Err(EvalError::new(span, format!("{} strides for {} sizes", list.len(), sizes.len())));
+                }
+                Ok(Value::ints(&self.iterator_strides(&strides, &sizes)))
+            }
+            SuggestedStrides => {
+                let tensor = self.tensor_of(&args[0], span)?;
+                let sizes = self.int_list(&args[1], span)?;
+                let last = self.is_channels_last(&tensor);
+                Ok(Value::ints(&if last { self.channels_last(&sizes) } else { self.contiguous(&sizes) }))
+            }
             InferSize => {
                 let sizes = self.int_list(&args[0], span)?;
                 let n = self.int_value(&args[1], span)?;

@@ -288,11 +288,19 @@ impl Evaluator<'_> {
                     Value::Bool(false)
                 } else {
                     let mut all = Value::Bool(true);
+                    let mut unknown = None;
                     for (x, y) in x.iter().zip(y.iter()) {
-                        let equal = self.compare(Eq, x, y, span)?;
-                        all = self.and(&all, &equal, span)?;
+                        match self.compare(Eq, x, y, span) {
+                            Ok(equal) => all = self.and(&all, &equal, span)?,
+                            // One pair that differs is enough.
+                            Err(error) if error.undecided => unknown = Some(error),
+                            Err(error) => return Err(error),
+                        }
                     }
-                    all
+                    match unknown {
+                        Some(error) if all != Value::Bool(false) => return Err(error),
+                        _ => all,
+                    }
                 }
             }
             _ => Value::Bool(a == b),

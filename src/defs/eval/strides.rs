@@ -36,6 +36,31 @@ impl Evaluator<'_> {
         self.dense(sizes, &order)
     }
 
+    /// Whether a tensor of images or volumes lies with its channels fastest (`is_channels_last_strides_2d` in c10/core/MemoryFormat.h); not, where
+    /// strides that are not known decide.
+    pub(super) fn is_channels_last(&mut self, tensor: &TensorValue) -> bool {
+        let order: &[usize] = match tensor.shape.len() {
+            4 => &[1, 3, 2, 0],
+            5 => &[1, 4, 3, 2, 0],
+            _ => return false,
+        };
+        let zero = self.exprs.int(0);
+        let mut least = zero;
+        if self.same(tensor.strides[1], zero) != Some(false) {
+            return false;
+        }
+        for &d in order {
+            let (size, stride) = (tensor.shape[d], tensor.strides[d]);
+            let small = self.exprs.prove_lt(stride, least, &self.facts) != Some(false);
+            let ambiguous = d == 0 && self.same(least, tensor.strides[1]) != Some(false);
+            if self.same(size, zero) == Some(true) || small || ambiguous {
+                return false;
+            }
+            least = if self.is_one(size) { stride } else { self.exprs.mul(stride, size) };
+        }
+        true
+    }
+
     fn order_of(&mut self, a: IndexExpr, b: IndexExpr) -> Ordering {
         if a == b {
             return Ordering::Equal;
@@ -69,11 +94,18 @@ impl Evaluator<'_> {
             }
             all.push(strides);
         }
+        self.iterator_strides(&all, sizes)
+    }
+
+    /// The same from the strides of the operands alone, each with 0 where it does not vary.
+    pub(super) fn iterator_strides(&mut self, all: &[Vec<IndexExpr>], sizes: &[IndexExpr]) -> Vec<IndexExpr> {
+        let rank = sizes.len();
+        let zero = self.exprs.int(0);
         let mut perm: Vec<usize> = (0..rank).rev().collect();
         for i in 1..rank {
             let mut moving = i;
             for other in (0..i).rev() {
-                match self.should_swap(&all, sizes, perm[other], perm[moving], zero) {
+                match self.should_swap(all, sizes, perm[other], perm[moving], zero) {
                     Ordering::Greater => {
                         perm.swap(other, moving);
                         moving = other;

@@ -160,7 +160,8 @@ impl Evaluator<'_> {
                     _ => common,
                 };
                 let dtype = if rule.function == TypeFn::Bool { stated.unwrap_or(DType::I1) } else { compute };
-                let mut tensors = self.tensors(&rule.args)?;
+                // Those that only take part in the shape come first, as the condition of `where` does.
+                let mut tensors = Vec::new();
                 for name in &rule.with {
                     match self.lookup(&name.text).cloned() {
                         Some(Value::Tensor(t)) => tensors.push(t),
@@ -168,6 +169,7 @@ impl Evaluator<'_> {
                         _ => return Err(EvalError::new(name.span, format!("'{}' is not a tensor", name.text))),
                     }
                 }
+                tensors.extend(self.tensors(&rule.args)?);
                 let shapes: Vec<Vec<IndexExpr>> = tensors.iter().map(|t| t.shape.clone()).collect();
                 let shape = self.broadcast(&shapes, span)?;
                 let operands: Vec<&TensorValue> = tensors.iter().map(|t| &**t).collect();

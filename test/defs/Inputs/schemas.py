@@ -1,11 +1,12 @@
 """Compares the signature of each op of `aten` and `prims` in dialect files with the schema of the torch that is installed.
 
-  schemas.py FILE...
+  schemas.py FILE-OR-FOLDER...
 
 Both are read by torch's own schema parser and printed by it, so that only differences of meaning count. Ends with the number of ops that agree;
 its exit status is 1 if one does not, or if an op is none of torch and not in OURS.
 """
 
+import pathlib
 import re
 import sys
 
@@ -16,6 +17,8 @@ import torch._inductor.inductor_prims  # registers what Inductor adds to prims
 OURS = {"aten.constant", "aten.none"}
 # Graphs leave out where a tensor lies and that it needs no gradient, so these have defaults here.
 WITH_DEFAULTS = {
+    "prims.device_put": {"Device? device=None": "Device device"},
+    "prims.inductor_seed": {"Device? device=None": "Device device"},
     "prims.inductor_seeds": {"Device? device=None": "Device device"},
     "prims.iota": {"Device? device=None": "Device device", "bool requires_grad=False": "bool requires_grad"},
 }
@@ -39,7 +42,8 @@ def of_torch(name):
 
 def main(paths):
     agree, wrong = 0, []
-    for path in paths:
+    files = [f for p in map(pathlib.Path, paths) for f in (sorted(p.glob("*.dialect")) if p.is_dir() else [p])]
+    for path in files:
         for name, text in declared(path):
             theirs = of_torch(name)
             if theirs is None or name in OURS:

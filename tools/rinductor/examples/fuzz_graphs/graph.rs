@@ -272,10 +272,7 @@ impl<'a> Builder<'a> {
         self.ir.erase(probe);
         let mut instance = instance.ok()?;
         let setting = Setting { facts: Ranges::of_sizes(0), externs: None };
-        if !rinductor::defs::verify(def, &instance, &mut self.ir.exprs, &setting).is_empty() {
-            return None;
-        }
-        let types = rinductor::defs::infer(def, &instance, &mut self.ir.exprs, &setting).ok()?;
+        let types = rinductor::defs::verify(def, &instance, &mut self.ir.exprs, &setting).ok()??;
         if types.len() != sig.results.len() && !sig.results.iter().any(|r| r.ty.list) {
             return None;
         }
