@@ -188,9 +188,7 @@ impl Reference {
 
 /// Arguments of the generator.
 fn seeded(ir: &Ir, func: Op) -> Result<Vec<Argument>, String> {
-    let mut ir = ir.clone();
-    let signature = inputs::signature(&mut ir, func)?;
-    inputs::make(&mut ir, func, &signature, &inputs::Source::Seed(7), &mut inputs::Bindings::default())
+    inputs::Callee::new(ir, func)?.arguments(&inputs::Source::Seed(7), &[])
 }
 
 fn differences(want: &[Argument], got: &[Argument]) -> Result<Vec<String>, String> {

@@ -1,6 +1,6 @@
 //! What the command lines of all programs have in common.
 
-use super::{Io, opt};
+use super::{Io, program};
 use crate::support::diag::render::Style;
 use crate::support::{Diagnostic, SourceMap, diag::render};
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -59,6 +59,36 @@ pub fn common(command: Command) -> Command {
         .arg(flag("version", "Print the version"))
 }
 
+/// The file that a program reads: standard input if none is given.
+pub fn input() -> Arg {
+    Arg::new("input").value_name("INPUT").default_value("-").help("File to read; - for standard input")
+}
+
+/// The file that a program reads, which must be given.
+pub fn required_input() -> Arg {
+    required(Arg::new("input").value_name("INPUT").help("File to read; - for standard input"))
+}
+
+/// An argument that must be given, unless the line asks for no more than information.
+pub fn required(arg: Arg) -> Arg {
+    arg.required_unless_present_any(["help", "version"])
+}
+
+/// The file that a program writes.
+pub fn output() -> Arg {
+    Arg::new("output")
+        .short('o')
+        .long("output")
+        .value_name("FILE")
+        .default_value("-")
+        .help("File to write, whole or not at all; - for standard output")
+}
+
+/// An option with a value.
+pub fn value(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
 /// An option without a value.
 pub fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
@@ -106,7 +136,7 @@ pub fn start(command: &mut Command, args: &[String], io: &mut Io, cwd: &Path) ->
     let matches = parse(command, args, io)?;
     let style = style(&matches);
     match information(&matches, command) {
-        Some(text) => Err(opt::output("-", text, cwd, style, io)),
+        Some(text) => Err(program::output("-", text, cwd, style, io)),
         None => Ok((matches, style)),
     }
 }

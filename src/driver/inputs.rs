@@ -31,7 +31,73 @@ pub enum Source {
     Expected(Box<ExpectedGraph>),
 }
 
+/// A function that is to be called, with what it takes. Made from what was read: passes keep the arguments.
+#[derive(Clone)]
+pub struct Callee {
+    ir: Ir,
+    func: Op,
+    /// What it takes, in order.
+    pub parameters: Vec<Parameter>,
+    /// How the user gives a symbol its value, with `{}` for its name; empty if there is no way.
+    advice: &'static str,
+    /// The values of symbols for the last arguments.
+    bound: FxHashMap<SymId, i64>,
+}
+
+impl Callee {
+    /// The function `func` of `ir`.
+    ///
+    /// # Errors
+    /// An argument of a type that no input can be made for: a sentence.
+    pub fn new(ir: &Ir, func: Op) -> Result<Callee, String> {
+        let mut ir = ir.clone();
+        let parameters = signature(&mut ir, func)?;
+        Ok(Callee { ir, func, parameters, advice: "", bound: FxHashMap::default() })
+    }
+
+    /// The same, with what is said of a symbol without a value: how the user gives it one, with `{}` for its name.
+    #[must_use]
+    pub fn advising(self, advice: &'static str) -> Callee {
+        Callee { advice, ..self }
+    }
+
+    /// Whether a size or a number of an argument depends on this symbol.
+    pub fn has_symbol(&self, name: &str) -> bool {
+        let is_it =
+            |&e: &Expr| self.ir.exprs.atoms(e).any(|a| matches!(a, Atom::Sym(s) if self.ir.exprs.sym_name(s) == name));
+        self.parameters.iter().any(|p| match &p.kind {
+            Kind::Tensor { sizes, strides, .. } => sizes.iter().chain(strides).any(is_it),
+            Kind::Symbol(e) => e.iter().any(is_it),
+        })
+    }
+
+    /// Fresh arguments: those that the generator makes have memory of their own. `symbols` are values of symbolic sizes.
+    ///
+    /// # Errors
+    /// A symbol without a value, a missing or unfit tensor: a sentence.
+    pub fn arguments(&mut self, source: &Source, symbols: &[(String, i64)]) -> Result<Vec<Argument>, String> {
+        let mut bindings = Bindings { values: FxHashMap::default(), advice: self.advice };
+        for (name, value) in symbols {
+            bindings.values.insert(self.ir.exprs.sym_id(name), *value);
+        }
+        let made = make(&mut self.ir, self.func, &self.parameters, source, &mut bindings);
+        self.bound = bindings.values;
+        made
+    }
+
+    /// Checks the ops of the function at the sizes of the last arguments: what verification alone takes to hold.
+    ///
+    /// # Errors
+    /// An error with a place for each op that cannot be computed.
+    pub fn admit(&mut self, library: &Library) -> Result<(), Vec<Diagnostic>> {
+        let value = |s: SymId| self.bound.get(&s).copied();
+        let wrong = library::verify_call(&|name| library.op(name), &mut self.ir, self.func, &value);
+        if wrong.is_empty() { Ok(()) } else { Err(wrong.into_iter().map(|(_, d)| d).collect()) }
+    }
+}
+
 /// What a function takes at one place.
+#[derive(Clone)]
 pub struct Parameter {
     /// Its name, without `%`.
     pub name: String,
@@ -40,6 +106,7 @@ pub struct Parameter {
 }
 
 /// What an argument is.
+#[derive(Clone)]
 pub enum Kind {
     /// A tensor or a buffer.
     Tensor {
@@ -55,10 +122,7 @@ pub enum Kind {
 }
 
 /// The arguments that a function takes.
-///
-/// # Errors
-/// An argument of a type that no input can be made for: a sentence.
-pub fn signature(ir: &mut Ir, func: Op) -> Result<Vec<Parameter>, String> {
+fn signature(ir: &mut Ir, func: Op) -> Result<Vec<Parameter>, String> {
     let body = ir.body(func).ok_or("the function has no body of one block")?;
     let args = ir.block_args(body).to_vec();
     let mut list = Vec::new();
@@ -131,46 +195,30 @@ pub fn expected_graph(spec: &str, graph: Option<&str>, file: &str, cwd: &Path) -
     })
 }
 
+/// What `--bind s0=4` says.
+///
+/// # Errors
+/// A text that is no binding.
+pub fn parse_binding(text: &str) -> Result<(String, i64), String> {
+    let parts = text.split_once('=').and_then(|(name, value)| Some((name.trim(), value.trim().parse::<i64>().ok()?)));
+    let (name, value) =
+        parts.filter(|p| !p.0.is_empty()).ok_or_else(|| format!("--bind: '{text}' is not of the form s0=4"))?;
+    Ok((name.to_string(), value))
+}
+
 /// The values of symbols.
-#[derive(Default)]
-pub struct Bindings {
+struct Bindings {
     values: FxHashMap<SymId, i64>,
+    /// How the user gives a symbol its value.
+    advice: &'static str,
 }
 
 impl Bindings {
-    /// The bindings that `--bind s0=4` gives.
-    ///
-    /// # Errors
-    /// A text that is no binding.
-    pub fn parse<'a>(ir: &mut Ir, texts: impl Iterator<Item = &'a String>) -> Result<Self, String> {
-        let mut b = Self::default();
-        for text in texts {
-            let parts =
-                text.split_once('=').and_then(|(name, value)| Some((name.trim(), value.trim().parse::<i64>().ok()?)));
-            let Some((name, value)) = parts.filter(|p| !p.0.is_empty()) else {
-                return Err(format!("--bind: '{text}' is not of the form s0=4"));
-            };
-            let id = ir.exprs.sym_id(name);
-            b.values.insert(id, value);
-        }
-        Ok(b)
-    }
-
     /// Binds the symbol that an expression is, if it is one and has no value yet.
     fn bind(&mut self, ir: &Ir, e: Expr, value: i64) {
         if let Some(Atom::Sym(s)) = ir.exprs.as_atom(e) {
             self.values.entry(s).or_insert(value);
         }
-    }
-
-    /// Checks the ops of a function at these sizes: what verification alone takes to hold.
-    ///
-    /// # Errors
-    /// An error with a place for each op that cannot be computed.
-    pub fn admit(&self, ir: &mut Ir, func: Op, library: &Library) -> Result<(), Vec<Diagnostic>> {
-        let value = |s: SymId| self.values.get(&s).copied();
-        let wrong = library::verify_call(&|name| library.op(name), ir, func, &value);
-        if wrong.is_empty() { Ok(()) } else { Err(wrong.into_iter().map(|(_, d)| d).collect()) }
     }
 
     fn eval(&self, ir: &Ir, e: Expr) -> Result<i64, String> {
@@ -189,7 +237,7 @@ impl Bindings {
                 })
                 .collect();
             match free.first() {
-                Some(name) => format!("the symbol {name} has no value; --bind {name}=N gives it one"),
+                Some(name) => format!("the symbol {name} has no value{}", self.advice.replace("{}", name)),
                 None => format!("{}: {why}", ir.exprs.display(e)),
             }
         })
@@ -206,10 +254,7 @@ impl Bindings {
 }
 
 /// Makes the arguments.
-///
-/// # Errors
-/// A symbol without a value, a missing or unfit tensor: a sentence.
-pub fn make(
+fn make(
     ir: &mut Ir,
     func: Op,
     args: &[Parameter],

@@ -1,6 +1,6 @@
 //! The interpreter as `--check-execution` wants it.
 
-use super::inputs::{self, Bindings, Source};
+use super::inputs::{Callee, Source};
 use super::reference::{self, Argument};
 use crate::dialects::library::Library;
 use crate::ir::{Ir, Op};
@@ -18,11 +18,7 @@ pub struct Checking<'a> {
 impl Executor for Checking<'_> {
     fn inputs(&self, ir: &Ir, func: Op, seed: u64) -> Result<Box<dyn Any>, Diagnostic> {
         let place = ir.place(ir.op(func).loc);
-        let mut ir = ir.clone();
-        let made = inputs::signature(&mut ir, func).and_then(|args| {
-            let mut bindings = Bindings::default();
-            inputs::make(&mut ir, func, &args, &Source::Seed(seed), &mut bindings)
-        });
+        let made = Callee::new(ir, func).and_then(|mut callee| callee.arguments(&Source::Seed(seed), &[]));
         made.map(|arguments| Box::new(arguments) as Box<dyn Any>).map_err(|why| Diagnostic::error(place, why))
     }
 

@@ -119,7 +119,7 @@ fn write_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 /// The message of an error of the system, without its number.
-fn plain(e: &std::io::Error) -> String {
+pub(super) fn plain(e: &std::io::Error) -> String {
     let text = e.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }

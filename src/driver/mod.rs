@@ -4,7 +4,6 @@
 //! it in its own process.
 
 pub mod args;
-#[cfg(feature = "llvm")]
 pub mod compiled;
 pub mod docs;
 pub mod exec;
@@ -17,6 +16,7 @@ pub mod model;
 pub mod opt;
 pub mod opt_args;
 pub mod pipelines;
+pub mod program;
 pub mod quickstart;
 pub mod reduce;
 pub mod reference;

@@ -1,6 +1,6 @@
 //! A graph together with what it must compute: inputs as its description says, and results of any level held against it.
 
-use super::inputs::{self, Bindings, Parameter, Source};
+use super::inputs::{Callee, Source};
 use super::reference::Argument;
 use crate::ir::{Ir, Op};
 use crate::runtime::Tensor;
@@ -8,9 +8,7 @@ use crate::runtime::compare::{Expectation, ExpectedGraph};
 
 /// A graph as it was read, and its description.
 pub struct Model {
-    ir: Ir,
-    func: Op,
-    signature: Vec<Parameter>,
+    callee: Callee,
     expected: Box<ExpectedGraph>,
     /// The results whose strides the user sees; None for all.
     visible: Option<Vec<i64>>,
@@ -31,10 +29,9 @@ impl Model {
     /// # Errors
     /// An argument of a type that no input can be made for.
     pub fn new(ir: &Ir, func: Op, expected: ExpectedGraph) -> Result<Model, String> {
-        let mut ir = ir.clone();
-        let signature = inputs::signature(&mut ir, func)?;
+        let callee = Callee::new(ir, func)?;
         let visible = ir.attr_of(func, "aten.user_visible_outputs").and_then(|a| ir.as_ints(a));
-        Ok(Model { ir, func, signature, expected: Box::new(expected), visible })
+        Ok(Model { callee, expected: Box::new(expected), visible })
     }
 
     /// Fresh arguments: a run may change them.
@@ -42,9 +39,7 @@ impl Model {
     /// # Errors
     /// The description does not fit the function.
     pub fn arguments(&self) -> Result<Vec<Argument>, String> {
-        let mut ir = self.ir.clone();
-        let source = Source::Expected(self.expected.clone());
-        inputs::make(&mut ir, self.func, &self.signature, &source, &mut Bindings::default())
+        self.callee.clone().arguments(&Source::Expected(self.expected.clone()), &[])
     }
 
     /// Holds results, and arguments as they are after the run, against the description.
@@ -65,7 +60,7 @@ impl Model {
             verdict.add(&format!("result {i}"), want, got, wrong.map_err(|e| e.to_string())?)?;
         }
         for (name, want) in &self.expected.mutated_inputs {
-            let got = self.signature.iter().position(|p| p.name == *name).and_then(|k| arguments.get(k));
+            let got = self.callee.parameters.iter().position(|p| p.name == *name).and_then(|k| arguments.get(k));
             let got = got.and_then(tensor);
             let wrong = want.check(got).map_err(|e| e.to_string())?;
             verdict.add(&format!("argument {name} after the run"), want, got, wrong)?;

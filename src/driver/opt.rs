@@ -1,13 +1,14 @@
 //! `rinductor-opt`: reads IR, verifies it, runs passes, prints.
 
-use super::args::{self, fail, show, style};
+use super::args::{self, fail, style};
 use super::interpret::Checking;
+use super::program::{self, Program, output};
 use super::{Io, expected, help, io, opt_args, pipelines, session};
 use crate::pass::OpInfos;
 use crate::pass::dump::{DumpConfig, Which};
 use crate::pass::execution::Executor;
 use crate::pass::manager::{Config, Failure, Manager, Sink};
-use crate::pass::pipeline::{self, Pipeline};
+use crate::pass::pipeline::Pipeline;
 use crate::pass::reproducer::Reproducer;
 use crate::support::diag::render::{Style, render};
 use crate::support::{Diagnostic, Severity, SourceId, SourceMap};
@@ -33,52 +34,26 @@ pub fn main_opt(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
             Err(message) => fail(message, style, io),
         };
     }
-    let mut sources = SourceMap::new();
-    let dialects = match session::Dialects::load(&matches, cwd, &mut sources) {
-        Ok(dialects) => dialects,
-        Err(errors) => {
-            show(&errors, &sources, style, io);
-            return 1;
+    program::run(matches, style, io, cwd, &mut |program: &mut Program, io: &mut Io| {
+        let dialects = program.dialects.clone();
+        if program.matches.get_flag("list-dialects") {
+            program.write("-", help::list_dialects(&dialects), io)?;
+            return Ok(0);
         }
-    };
-    if matches.get_flag("list-dialects") {
-        return output("-", help::list_dialects(&dialects), cwd, style, io);
-    }
-    let name = matches.get_one::<String>("input").map_or("-", String::as_str);
-    let start = Instant::now();
-    let (text, bad_bytes) = match io::read_input(name, cwd, io.stdin) {
-        Ok(bytes) => crate::text::decode(bytes),
-        Err(message) => return fail(message, style, io),
-    };
-    if matches.get_flag("run-reproducer") {
-        return match reproducer_args(&text, args) {
-            Ok(args) => main_opt(&args, &mut Io { stdin: &mut text.as_bytes(), ..io.reborrow() }, cwd),
-            Err(why) => fail(format!("'{}' {why}", io::display_name(name)), style, io),
-        };
-    }
-    let input = match session::add(
-        io::display_name(name),
-        &text,
-        bad_bytes,
-        matches.get_flag("split-input-file"),
-        &mut sources,
-    ) {
-        Ok(input) => input,
-        Err(message) => return fail(message, style, io),
-    };
-    drop(text);
-    let pipeline = match read_pipeline(&matches, &mut sources) {
-        Ok(pipeline) => pipeline,
-        Err(error) => {
-            show(&[*error], &sources, style, io);
-            return 1;
+        let start = Instant::now();
+        let name = program.input().to_string();
+        let (text, bad_bytes) = crate::text::decode(io::read_input(&name, cwd, io.stdin)?);
+        if program.matches.get_flag("run-reproducer") {
+            let args = reproducer_args(&text, args).map_err(|why| format!("'{}' {why}", io::display_name(&name)))?;
+            return Ok(main_opt(&args, &mut Io { stdin: &mut text.as_bytes(), ..io.reborrow() }, cwd));
         }
-    };
-    let run = match Run::new(&matches, style) {
-        Ok(run) => run,
-        Err(message) => return fail(message, style, io),
-    };
-    run.all(&matches, &pipeline, &dialects, &sources, &input, start.elapsed(), io, cwd)
+        let split = program.matches.get_flag("split-input-file");
+        let input = session::add(io::display_name(&name), &text, bad_bytes, split, &mut program.sources)?;
+        drop(text);
+        let pipeline = read_pipeline(&program.matches, &mut program.sources)?;
+        let run = Run::new(&program.matches, style)?;
+        Ok(run.all(program, &pipeline, &input, start.elapsed(), io))
+    })
 }
 
 /// The text of `--help`, `--version` and `--list-passes`, if one of them is asked for.
@@ -102,12 +77,10 @@ fn information(matches: &ArgMatches, command: &mut clap::Command) -> Option<Resu
 }
 
 /// The pieces of pipeline on the command line as one pipeline.
-pub fn read_pipeline(matches: &ArgMatches, sources: &mut SourceMap) -> Result<Pipeline, Box<Diagnostic>> {
+fn read_pipeline(matches: &ArgMatches, sources: &mut SourceMap) -> Result<Pipeline, Diagnostic> {
     let mut all = Pipeline::default();
     for piece in opt_args::pieces(matches) {
-        let text: std::sync::Arc<str> = piece.text.into();
-        let source = sources.add(piece.option, text.clone()).map_err(Diagnostic::error_nowhere)?;
-        all.steps.extend(pipeline::parse(&text, source, &pipelines::catalog())?.steps);
+        all.steps.extend(pipelines::read(&piece.option, &piece.text, sources)?.steps);
     }
     Ok(all)
 }
@@ -120,14 +93,6 @@ fn reproducer_args(text: &str, args: &[String]) -> Result<Vec<String>, String> {
     let others = args.iter().filter(|a| !matches!(a.as_str(), "--run-reproducer" | "-run-reproducer"));
     list.extend(others.cloned());
     Ok(list)
-}
-
-/// Writes text to an output and gives the exit code.
-pub fn output(name: &str, text: impl AsRef<[u8]>, cwd: &Path, style: Style, io: &mut Io) -> i32 {
-    match io::write_output(name, text.as_ref(), cwd, io.stdout) {
-        Ok(()) => 0,
-        Err(message) => fail(message, style, io),
-    }
 }
 
 /// The settings of one run.
@@ -182,18 +147,16 @@ impl Run {
         })
     }
 
-    #[allow(clippy::too_many_arguments)] // what the main has gathered
     fn all(
         mut self,
-        matches: &ArgMatches,
+        program: &Program,
         pipeline: &Pipeline,
-        dialects: &session::Dialects,
-        sources: &SourceMap,
         input: &session::Input,
         reading: Duration,
         io: &mut Io,
-        cwd: &Path,
     ) -> i32 {
+        let Program { matches, sources, cwd, .. } = program;
+        let dialects = &*program.dialects;
         if let Some(dir) = &mut self.config.dump.tree_dir {
             *dir = cwd.join(&*dir);
         }

@@ -14,15 +14,8 @@ pub fn command() -> Command {
     let mut command = args::common(Command::new("rinductor-opt"))
         .about("Reads IR, verifies it, runs passes over it, and prints it")
         .override_usage("rinductor-opt [OPTIONS] [INPUT]")
-        .arg(Arg::new("input").value_name("INPUT").default_value("-").help("File to read; - for standard input"))
-        .arg(
-            Arg::new("output")
-                .short('o')
-                .long("output")
-                .value_name("FILE")
-                .default_value("-")
-                .help("File to write, whole or not at all; - for standard output"),
-        )
+        .arg(args::input())
+        .arg(args::output())
         .arg(
             Arg::new("passes")
                 .short('p')

@@ -1,6 +1,10 @@
-//! The pipelines that have names: `--pipeline=cpu`, or the name in the text of another.
+//! The pipelines that have names (`--pipeline=cpu`, or the name in the text of another), and running passes over a module.
 
-use crate::pass::pipeline::{Catalog, NamedPipeline};
+use super::session::{Dialects, Messages};
+use crate::ir::Ir;
+use crate::pass::manager::{Config, Manager};
+use crate::pass::pipeline::{self, Catalog, NamedPipeline, Pipeline};
+use crate::support::{Diagnostic, SourceMap};
 
 /// All named pipelines. Their text is read when one is used.
 pub static PIPELINES: &[NamedPipeline] = &[
@@ -26,4 +30,38 @@ pub static PIPELINES: &[NamedPipeline] = &[
 /// What the text of a pipeline may name.
 pub fn catalog() -> Catalog<'static> {
     Catalog { passes: crate::passes::TABLE, pipelines: PIPELINES }
+}
+
+/// Reads the text of a pipeline. `origin` is where diagnostics say that it stands.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(origin: &str, text: &str, sources: &mut SourceMap) -> Result<Pipeline, Diagnostic> {
+    let id = sources.add(origin, text).map_err(Diagnostic::error_nowhere)?;
+    pipeline::parse(text, id, &catalog())
+}
+
+/// Runs passes over a module, and gives what they have said but for remarks. The module is verified after each pass where `verify_each` says so.
+///
+/// # Errors
+/// A pass failed: what was said.
+pub fn run(
+    ir: &mut Ir,
+    pipeline: &Pipeline,
+    dialects: &Dialects,
+    verify_each: bool,
+) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+    let config = Config { verify_each, ..Config::default() };
+    let messages = Messages::default();
+    let done = Manager::new(&dialects.registry, dialects, &config, &messages).run(ir, pipeline);
+    let mut said = messages.0.take();
+    match done {
+        Ok(_) => Ok(said),
+        Err(failure) => {
+            if said.is_empty() {
+                said.push(Diagnostic::error_nowhere(failure.message));
+            }
+            Err(said)
+        }
+    }
 }

@@ -1,17 +1,14 @@
 //! `rinductor-quickstart`: takes a graph down to machine code pass by pass, leaves every stage as a file, runs every stage, and shows a table.
 
-use super::args::{self, fail, show};
 use super::model::{Model, Verdict};
-use super::{Io, inputs, io, pipelines, reference, session};
+use super::program::{self, Problem, Program};
+use super::{Io, args, inputs, io, pipelines, reference, session};
 use crate::ir::Ir;
 use crate::pass::Level;
 use crate::pass::level::dialect_of;
-use crate::pass::manager::{Config, Manager};
-use crate::pass::pipeline::{self, Pipeline, Step};
-use crate::support::diag::render::Style;
-use crate::support::{Diagnostic, SourceMap};
+use crate::pass::pipeline::{Pipeline, Step};
 use crate::text::{PrintOptions, print};
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, Command};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -22,7 +19,7 @@ fn command() -> Command {
     args::common(Command::new("rinductor-quickstart"))
         .about("Lowers a graph pass by pass, leaves each stage as a file, runs each stage, and compares with what is expected")
         .override_usage("rinductor-quickstart [OPTIONS] INPUT")
-        .arg(Arg::new("input").value_name("INPUT").help("The graph").required_unless_present_any(["help", "version"]))
+        .arg(args::required_input())
         .arg(
             Arg::new("expected")
                 .long("expected")
@@ -39,83 +36,43 @@ fn command() -> Command {
 
 /// The program. Gives its exit code: 1 when anything failed, or when results are not as expected.
 pub fn main_quickstart(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
-    let mut command = command();
-    let (matches, style) = match args::start(&mut command, args, io, cwd) {
-        Ok(started) => started,
-        Err(code) => return code,
-    };
-    let mut sources = SourceMap::new();
-    match run(&matches, &mut sources, style, io, cwd) {
-        Ok(agrees) => i32::from(!agrees),
-        Err(Problem::Diagnostics(list)) => {
-            show(&list, &sources, style, io);
-            1
-        }
-        Err(Problem::Sentence(text)) => fail(text, style, io),
-    }
+    program::main(command(), args, io, cwd, &mut |program: &mut Program, io: &mut Io| {
+        run(program, io).map(|agrees| i32::from(!agrees))
+    })
 }
 
-/// Why it stopped.
-enum Problem {
-    Diagnostics(Vec<Diagnostic>),
-    Sentence(String),
-}
-
-impl From<String> for Problem {
-    fn from(text: String) -> Self {
-        Problem::Sentence(text)
-    }
-}
-
-impl From<Diagnostic> for Problem {
-    fn from(d: Diagnostic) -> Self {
-        Problem::Diagnostics(vec![d])
-    }
-}
-
-fn text<'m>(matches: &'m ArgMatches, id: &str) -> &'m str {
-    matches.get_one::<String>(id).map_or("", String::as_str)
-}
-
-fn run(matches: &ArgMatches, sources: &mut SourceMap, style: Style, io: &mut Io, cwd: &Path) -> Result<bool, Problem> {
-    let dialects = session::Dialects::load(matches, cwd, sources).map_err(Problem::Diagnostics)?;
-    let file = text(matches, "input");
-    let allow = matches.get_flag("allow-unregistered-dialect");
+fn run(program: &mut Program, io: &mut Io) -> Result<bool, Problem> {
+    let cwd = program.cwd;
+    let dialects = program.dialects.clone();
+    let option = |program: &Program, id: &str| program.text(id).unwrap_or("").to_string();
     let start = Instant::now();
-    let mut ir = session::read_one(file, cwd, io, &dialects, allow, sources).map_err(Problem::Diagnostics)?;
+    let (mut ir, _) = program.module(io)?;
     let reading = start.elapsed();
     let func = ir.lookup_symbol("forward").ok_or("the graph has no function @forward".to_string())?;
+    let file = program.input();
     let beside = Path::new(file).with_file_name("expected.json").display().to_string();
-    let expected = matches.get_one::<String>("expected").map_or(beside.as_str(), String::as_str);
+    let expected = program.text("expected").unwrap_or(&beside);
     let model = Model::new(&ir, func, inputs::expected_graph(expected, None, file, cwd)?)?;
 
-    let id = sources.add("<pipeline>", text(matches, "pipeline"))?;
-    let steps = pipeline::parse(text(matches, "pipeline"), id, &pipelines::catalog())?.steps;
-    let folder = text(matches, "stages");
+    let steps = pipelines::read("<pipeline>", &option(program, "pipeline"), &mut program.sources)?.steps;
+    let folder = &option(program, "stages");
     empty_folder(&cwd.join(folder)).map_err(|e| format!("cannot make the folder '{folder}': {e}"))?;
     let mut table = Table { folder, number: 0, agrees: true, cwd };
     table.head(io)?;
     table.stage("(as read)", reading, &ir, &model, &dialects, io)?;
 
-    let config = Config { verify_each: true, ..Config::default() };
-    let messages = session::Messages::default();
-    let mut manager = Manager::new(&dialects.registry, &*dialects, &config, &messages);
     for step in steps {
         let name = match &step {
             Step::Pass(pass) => pass.pass.name().to_string(),
             Step::Nested { anchor, .. } => anchor.clone(),
         };
         let start = Instant::now();
-        let failed = manager.run(&mut ir, &Pipeline { steps: vec![step] }).is_err();
+        let said = pipelines::run(&mut ir, &Pipeline { steps: vec![step] }, &dialects, true)?;
         let time = start.elapsed();
-        let said = messages.0.take();
-        if failed {
-            return Err(Problem::Diagnostics(said));
-        }
-        show(&said, sources, style, io);
+        program.show(&said, io);
         table.stage(&name, time, &ir, &model, &dialects, io)?;
     }
-    let repeat = matches.get_one::<u32>("repeat").copied().unwrap_or(1);
+    let repeat = program.matches.get_one::<u32>("repeat").copied().unwrap_or(1);
     machine_code(&ir, &model, repeat, &mut table, io)?;
     let verdict = if table.agrees { "agrees" } else { "does NOT agree" };
     let line = format!(

@@ -3,15 +3,15 @@
 //! The script gets the path of a file as its last argument. It exits with 0 if the file is interesting, that is, if it still shows what is looked
 //! for, as for creduce, cvise and llvm-reduce; mlir-reduce's scripts exit with 1 then, and run with `--interesting-status=1`.
 
-use super::args::{self, fail, show};
-use super::{Io, io, opt, session};
+use super::args::{self, required, value};
+use super::program::{self, Problem, Program};
+use super::{Io, io, session};
 use crate::ir::Ir;
 use crate::pass::OpInfos;
 use crate::reduce::{Progress, Surroundings, reduce};
-use crate::support::diag::render::Style;
 use crate::support::{Diagnostic, Severity, SourceMap};
 use crate::text::{PrintOptions, print};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgAction, Command};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -20,9 +20,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 fn command() -> Command {
-    let value = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help)
-    };
     args::common(Command::new("rinductor-reduce"))
         .about("Makes an IR file smaller as long as a script says that it is still interesting")
         .override_usage("rinductor-reduce --test SCRIPT [OPTIONS] INPUT")
@@ -31,8 +28,8 @@ fn command() -> Command {
              It exits with 0 if the file is interesting (as for creduce and llvm-reduce). It is called for several files at a time.\n\n\
              A script for a pass that panics:\n\n    #!/bin/sh\n    rinductor-opt \"$1\" -p loops-fuse 2>&1 | grep -q 'panicked'\n",
         )
-        .arg(Arg::new("input").value_name("INPUT").required(true).help("File to read; - for standard input"))
-        .arg(value("test", "SCRIPT", "The program that says whether a file is interesting").required(true))
+        .arg(args::required_input())
+        .arg(required(value("test", "SCRIPT", "The program that says whether a file is interesting")))
         .arg(value("test-arg", "ARG", "An argument for the script, before the file; may be given several times").action(ArgAction::Append).allow_hyphen_values(true))
         .arg(
             value("interesting-status", "N", "The exit status of the script for an interesting file")
@@ -49,68 +46,42 @@ fn command() -> Command {
         .arg(
             value("timeout", "SECONDS", "A script that takes longer is ended, and its file is not interesting; 0 for no limit")
                 .default_value("300")
-                .value_parser(clap::value_parser!(f64)),
+                .value_parser(seconds),
         )
         .arg(args::flag("quiet", "Show no progress"))
 }
 
+/// A time limit in seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().map_err(|e| e.to_string())?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| "a number of seconds from 0 is wanted".to_string())
+}
+
 /// The program. Gives its exit code: 1 when the input is wrong or not interesting, or the output cannot be written.
 pub fn main_reduce(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
-    let mut command = command();
-    if args.iter().any(|a| matches!(a.as_str(), "--help" | "-h" | "--version")) {
-        command = command.mut_arg("input", |a| a.required(false)).mut_arg("test", |a| a.required(false));
-    }
-    let (matches, style) = match args::start(&mut command, args, io, cwd) {
-        Ok(started) => started,
-        Err(code) => return code,
-    };
-    let mut sources = SourceMap::new();
-    let dialects = match session::Dialects::load(&matches, cwd, &mut sources) {
-        Ok(dialects) => dialects,
-        Err(errors) => {
-            show(&errors, &sources, style, io);
-            return 1;
-        }
-    };
-    let name = matches.get_one::<String>("input").map_or("-", String::as_str);
-    let allow = matches.get_flag("allow-unregistered-dialect");
-    let ir = match session::read_one(name, cwd, io, &dialects, allow, &mut sources) {
-        Ok(ir) => ir,
-        Err(errors) => {
-            show(&errors, &sources, style, io);
-            return 1;
-        }
-    };
-    match run(&matches, ir, name, allow, &dialects, style, io, cwd) {
-        Ok(()) => 0,
-        Err(why) => fail(why, style, io),
-    }
+    program::main(command(), args, io, cwd, &mut run)
 }
 
 /// Reduces and writes what is left.
-fn run(
-    matches: &ArgMatches,
-    ir: Ir,
-    name: &str,
-    allow: bool,
-    dialects: &session::Dialects,
-    style: Style,
-    io: &mut Io,
-    cwd: &Path,
-) -> Result<(), String> {
+fn run(program: &mut Program, io: &mut Io) -> Result<i32, Problem> {
+    let (ir, _) = program.module(io)?;
+    let Program { matches, cwd, dialects, .. } = &*program;
+    let name = program.input();
+    let allow = matches.get_flag("allow-unregistered-dialect");
     let text = |id: &str| matches.get_one::<String>(id).map_or("", String::as_str);
     let number = |id: &str| matches.get_one::<usize>(id).copied().unwrap_or(0);
-    let timeout = matches.get_one::<f64>("timeout").copied().unwrap_or(0.0);
-    let folder = tempfile::tempdir().map_err(|e| format!("cannot make a folder for files to test: {e}"))?;
+    let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or_default();
+    let folder =
+        tempfile::tempdir().map_err(|e| format!("cannot make a folder for files to test: {}", io::plain(&e)))?;
     // A name with a slash is a path from here, another is looked for in PATH, unless there is such a file here.
     let given = text("test");
     let here = cwd.join(given);
-    let program = if given.contains('/') || here.is_file() { here } else { PathBuf::from(given) };
+    let file = if given.contains('/') || here.is_file() { here } else { PathBuf::from(given) };
     let script = Script {
-        program,
+        program: file,
         args: matches.get_many::<String>("test-arg").into_iter().flatten().cloned().collect(),
         interesting: matches.get_one::<i32>("interesting-status").copied().unwrap_or(0),
-        timeout: (timeout > 0.0).then(|| Duration::from_secs_f64(timeout)),
+        timeout: (!timeout.is_zero()).then_some(timeout),
         cwd,
         folder: folder.path().to_path_buf(),
         file: Path::new(name).file_name().map_or("input.ir".into(), |n| n.to_string_lossy().into_owned()),
@@ -125,7 +96,7 @@ fn run(
     let whole = print(&ir, &dialects.registry, &PrintOptions::default());
     match script.run(&whole)? {
         Ended::Status(status) if status == script.interesting => {}
-        ended => return Err(not_interesting(name, given, &ended, script.interesting)),
+        ended => return Err(not_interesting(name, given, &ended, script.interesting).into()),
     }
     let (size, ops) = (whole.len(), ir.count_ops());
     let work = Work { dialects, allow, script: &script, output, failure: Mutex::default() };
@@ -144,7 +115,7 @@ fn run(
     };
     let reduced = reduce(ir, jobs, &work, &mut progress)?;
     if let Some(why) = work.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(why);
+        return Err(why.into());
     }
     if !quiet {
         let clear = if io.color { "\r\x1b[K" } else { "" };
@@ -157,10 +128,8 @@ fn run(
         // An error stream that is closed takes no report.
         let _ = io.stderr.write_all(line.as_bytes());
     }
-    match opt::output(output, &reduced.text, cwd, style, io) {
-        0 => Ok(()),
-        _ => Err(format!("the result could not be written to '{output}'")),
-    }
+    program.write(output, &reduced.text, io)?;
+    Ok(0)
 }
 
 fn not_interesting(name: &str, script: &str, ended: &Ended, wanted: i32) -> String {
@@ -207,7 +176,7 @@ impl Script<'_> {
         let folder = self.folder.join(number.to_string());
         let file = folder.join(&self.file);
         let write = std::fs::create_dir(&folder).and_then(|()| std::fs::write(&file, text));
-        write.map_err(|e| format!("cannot write a file to test: {e}"))?;
+        write.map_err(|e| format!("cannot write a file to test: {}", io::plain(&e)))?;
         let mut command = std::process::Command::new(&self.program);
         command.args(&self.args).arg(&file).current_dir(self.cwd);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -221,7 +190,8 @@ impl Script<'_> {
 
     fn wait(&self, command: &mut std::process::Command) -> Result<Ended, String> {
         let begun = Instant::now();
-        let failed = |e: std::io::Error| format!("the script '{}' cannot be run: {e}", self.program.display());
+        let failed =
+            |e: std::io::Error| format!("the script '{}' cannot be run: {}", self.program.display(), io::plain(&e));
         let mut child = command.spawn().map_err(failed)?;
         let Some(limit) = self.timeout else {
             return child.wait().map(ended).map_err(failed);

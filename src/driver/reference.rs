@@ -3,7 +3,7 @@
 use crate::dialects::infos::OpInfos;
 use crate::interp::value::{Array, for_each_point};
 use crate::interp::{self, ExternArg, ExternCall, Externs, Input, Output};
-use crate::ir::{Ir, Op, TypeData};
+use crate::ir::{Ir, Op};
 use crate::runtime::ops::{Attr, Attrs, extern_op};
 use crate::runtime::tensor::Tensor;
 use crate::support::Diagnostic;
@@ -148,11 +148,4 @@ pub fn run(ir: &Ir, func: Op, arguments: &[Argument], definitions: &dyn OpInfos)
             })
         })
         .collect()
-}
-
-/// Whether an argument of a function is a symbolic integer.
-pub fn is_int_argument(ir: &Ir, func: Op, k: usize) -> bool {
-    ir.body(func)
-        .and_then(|b| ir.block_args(b).get(k).copied())
-        .is_some_and(|v| matches!(ir.ty(ir.value_type(v)), TypeData::Index | TypeData::Integer { .. }))
 }

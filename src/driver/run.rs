@@ -1,32 +1,28 @@
 //! `rinductor-run`: runs a function of an IR file, compiled through LLVM or interpreted, and shows, writes or compares its results.
 
-use super::args::{self, fail, flag, show};
-use super::inputs::{self, Bindings, Source};
+use super::args::{self, flag, value};
+use super::compiled::Compiled;
+use super::inputs::{self, Callee, Source};
+use super::model::Model;
+use super::program::{self, Problem, Program};
 use super::reference::{self, Argument};
-use super::{Io, opt, pipelines, session};
+use super::{Io, pipelines, session};
 use crate::dialects::func;
 use crate::ir::{Ir, Op};
 use crate::pass::Level;
-use crate::pass::manager::{Config, Manager};
-use crate::pass::pipeline;
+use crate::pass::pipeline::Pipeline;
 use crate::runtime::compare::{compare_named, compare_tensors};
-use crate::runtime::exec::{self, Executable};
 use crate::runtime::{Tensor, npz, safetensor};
-use crate::support::diag::render::Style;
-use crate::support::{Diagnostic, SourceMap};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, Command};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 fn command() -> Command {
-    let value = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help)
-    };
     args::common(Command::new("rinductor-run"))
         .about("Runs a function of an IR file at any level: compiled through LLVM, or interpreted")
         .override_usage("rinductor-run [OPTIONS] [INPUT]")
-        .arg(Arg::new("input").value_name("INPUT").default_value("-").help("File to read; - for standard input"))
+        .arg(args::input())
         .arg(
             value("inputs", "SOURCE", "Where the arguments come from: seed:N, a .npz, .npy or .safetensors file by argument name, or a .json file that describes them")
                 .default_value("seed:0"),
@@ -67,120 +63,67 @@ fn command() -> Command {
 
 /// The program. Gives its exit code: 1 when anything failed, or when results are not as expected.
 pub fn main_run(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
-    let mut command = command();
-    let (matches, style) = match args::start(&mut command, args, io, cwd) {
-        Ok(started) => started,
-        Err(code) => return code,
-    };
-    let mut sources = SourceMap::new();
-    match run(&matches, &mut sources, style, io, cwd) {
-        Ok((report, code)) => match opt::output("-", &report, cwd, style, io) {
-            0 => code,
-            failed => failed,
-        },
-        Err(Problem::Diagnostics(list)) => {
-            show(&list, &sources, style, io);
-            1
-        }
-        Err(Problem::Sentence(text)) => fail(text, style, io),
-        Err(Problem::Shown) => 1,
-    }
+    program::main(command(), args, io, cwd, &mut run)
 }
 
-/// Why a run stopped.
-enum Problem {
-    /// Errors with places in the sources of the run.
-    Diagnostics(Vec<Diagnostic>),
-    /// An error without a place.
-    Sentence(String),
-    /// Already shown.
-    Shown,
-}
-
-impl From<String> for Problem {
-    fn from(text: String) -> Self {
-        Problem::Sentence(text)
-    }
-}
-
-impl From<Diagnostic> for Problem {
-    fn from(d: Diagnostic) -> Self {
-        Problem::Diagnostics(vec![d])
-    }
-}
-
-fn text<'m>(matches: &'m ArgMatches, id: &str) -> Option<&'m str> {
-    matches.get_one::<String>(id).map(String::as_str)
-}
-
-fn run(
-    matches: &ArgMatches,
-    sources: &mut SourceMap,
-    style: Style,
-    io: &mut Io,
-    cwd: &Path,
-) -> Result<(String, i32), Problem> {
-    let dialects = session::Dialects::load(matches, cwd, sources).map_err(Problem::Diagnostics)?;
-    let file = text(matches, "input").unwrap_or("-");
-    let allow = matches.get_flag("allow-unregistered-dialect");
-    let mut ir = session::read_one(file, cwd, io, &dialects, allow, sources).map_err(Problem::Diagnostics)?;
-    let func = function(&ir, text(matches, "function"))?;
+fn run(program: &mut Program, io: &mut Io) -> Result<i32, Problem> {
+    let (mut ir, _) = program.module(io)?;
+    let func = function(&ir, program.text("function"))?;
     let name = ir.symbol_name(func).unwrap_or_default().to_string();
 
     // Inputs are made from the types as they were read: passes keep the arguments.
-    let spec = text(matches, "inputs").unwrap_or("seed:0");
-    let source = inputs::read_source(spec, text(matches, "graph"), file, cwd)?;
-    let mut bindings = Bindings::parse(&mut ir, matches.get_many::<String>("bind").into_iter().flatten())?;
-    let signature = inputs::signature(&mut ir, func)?;
-    let arguments = inputs::make(&mut ir, func, &signature, &source, &mut bindings)?;
-    bindings.admit(&mut ir, func, &dialects.library).map_err(Problem::Diagnostics)?;
+    let spec = program.text("inputs").unwrap_or("seed:0");
+    let source = inputs::read_source(spec, program.text("graph"), program.input(), program.cwd)?;
+    let symbols = program.matches.get_many::<String>("bind").into_iter().flatten();
+    let symbols = symbols.map(|text| inputs::parse_binding(text)).collect::<Result<Vec<_>, _>>()?;
+    let mut callee = Callee::new(&ir, func)?.advising("; --bind {}=N gives it one");
+    let arguments = callee.arguments(&source, &symbols)?;
+    callee.admit(&program.dialects.library)?;
+    let comparison = Comparison::new(program, &ir, func, &source)?;
     let result_names = result_names(&ir, func);
-    let visible = ir.attr_of(func, "aten.user_visible_outputs").and_then(|a| ir.as_ints(a));
 
-    let interpret = matches.get_flag("interpret");
+    let interpret = program.matches.get_flag("interpret");
     let start = Instant::now();
-    lower(&mut ir, matches, interpret, &dialects, sources, style, io)?;
+    lower(&mut ir, interpret, program, io)?;
     let passes = start.elapsed();
     let start = Instant::now();
-    let interpreted = interpret || text(matches, "backend") == Some("interpret");
-    let threads = matches.get_one::<usize>("threads").copied().unwrap_or(0);
-    let mut program = Program::new(ir, &name, interpreted, threads)?;
+    let interpreted = interpret || program.text("backend") == Some("interpret");
+    let threads = program.matches.get_one::<usize>("threads").copied().unwrap_or(0);
+    let executor = Executor::new(ir, &name, interpreted, threads)?;
     let compiling = start.elapsed();
 
-    let results = program.run(&arguments, &dialects)?;
+    let results = executor.run(&arguments, &program.dialects)?;
     let mut report = String::new();
-    if matches.get_flag("timing") {
+    if program.matches.get_flag("timing") {
         let _ = writeln!(report, "passes {:.3} s, code {:.3} s", passes.as_secs_f64(), compiling.as_secs_f64());
     }
-    let outputs = Outputs::new(&results, &result_names, &arguments, &signature, visible);
+    let outputs = named(&results, &result_names);
     let mut code = 0;
-    match text(matches, "compare") {
-        None if text(matches, "outputs").is_none() => report.push_str(&outputs.show()),
-        None => {}
-        Some(expected) => {
-            let expected = if expected == "expected" { spec } else { expected };
-            let wrong = compare(&outputs, expected, matches, &source, file, cwd)?;
-            code = i32::from(!wrong.is_empty());
-            for line in &wrong {
-                let _ = writeln!(report, "{line}");
-            }
-            let verdict = if wrong.is_empty() { "agree with" } else { "do NOT agree with" };
-            let _ = writeln!(report, "{} outputs {verdict} {expected}", outputs.named.len());
+    if let Some(comparison) = comparison {
+        let wrong = comparison.judge(&arguments, &results, &outputs)?;
+        code = i32::from(!wrong.is_empty());
+        for line in &wrong {
+            let _ = writeln!(report, "{line}");
         }
+        let verdict = if wrong.is_empty() { "agree with" } else { "do NOT agree with" };
+        let _ = writeln!(report, "{} outputs {verdict} {}", outputs.len(), comparison.name);
+    } else if program.text("outputs").is_none() {
+        report.push_str(&show(&outputs));
     }
-    if let Some(file) = text(matches, "outputs") {
-        outputs.write(file, cwd)?;
+    if let Some(file) = program.text("outputs") {
+        write(&outputs, file, program.cwd)?;
     }
-    if let Some(&n) = matches.get_one::<u32>("repeat") {
+    if let Some(&n) = program.matches.get_one::<u32>("repeat") {
         let mut times = Vec::new();
         for _ in 0..n {
             let start = Instant::now();
-            program.run(&arguments, &dialects)?;
+            executor.run(&arguments, &program.dialects)?;
             times.push(start.elapsed());
         }
         let _ = writeln!(report, "{}", median(times));
     }
-    Ok((report, code))
+    program.write("-", &report, io)?;
+    Ok(code)
 }
 
 /// The function to run.
@@ -202,92 +145,49 @@ fn function(ir: &Ir, name: Option<&str>) -> Result<Op, String> {
 }
 
 /// Runs the passes that are asked for; without any, those that a compiled run needs.
-fn lower(
-    ir: &mut Ir,
-    matches: &ArgMatches,
-    interpret: bool,
-    dialects: &session::Dialects,
-    sources: &mut SourceMap,
-    style: Style,
-    io: &mut Io,
-) -> Result<(), Problem> {
-    let given: Vec<String> = matches.get_many::<String>("passes").into_iter().flatten().cloned().collect();
+fn lower(ir: &mut Ir, interpret: bool, program: &mut Program, io: &mut Io) -> Result<(), Problem> {
+    let given: Vec<String> = program.matches.get_many::<String>("passes").into_iter().flatten().cloned().collect();
     let above_kernels = Level::of(ir, ir.module()) != Some(Level::Kernel);
     let texts = match given.is_empty() {
         false => given,
         true if !interpret && above_kernels => vec!["cpu".to_string()],
         true => return Ok(()),
     };
-    let config = Config { verify_each: cfg!(debug_assertions), ..Config::default() };
-    let mut steps = pipeline::Pipeline::default();
+    let mut pipeline = Pipeline::default();
     for text in texts {
-        let id = sources.add("<pipeline>", text.as_str())?;
-        steps.steps.extend(pipeline::parse(&text, id, &pipelines::catalog()).map_err(Problem::from)?.steps);
+        pipeline.steps.extend(pipelines::read("<pipeline>", &text, &mut program.sources)?.steps);
     }
-    let messages = session::Messages::default();
-    let failed = Manager::new(&dialects.registry, dialects, &config, &messages).run(ir, &steps).is_err();
-    show(&messages.0.take(), sources, style, io);
-    if failed { Err(Problem::Shown) } else { Ok(()) }
-}
-
-/// Machine code for the kernels of a module, and the plan of its host function.
-#[cfg(feature = "llvm")]
-fn compile(ir: &Ir, name: &str) -> Result<Executable, Problem> {
-    let code = crate::codegen::llvm::jit::CompiledKernels::compile(ir, &Default::default())?;
-    Ok(Executable::new(ir, name, std::sync::Arc::new(code))?)
-}
-
-#[cfg(not(feature = "llvm"))]
-fn compile(_: &Ir, _: &str) -> Result<Executable, Problem> {
-    Err(Problem::Sentence(
-        "this build has no LLVM: run with --backend=interpret, or build with the feature 'llvm'".into(),
-    ))
+    let said = pipelines::run(ir, &pipeline, &program.dialects, cfg!(debug_assertions))?;
+    program.show(&said, io);
+    Ok(())
 }
 
 /// What can run kernels in this build; the first is the default.
 const BACKENDS: &[&str] = if cfg!(feature = "llvm") { &["llvm", "interpret"] } else { &["interpret"] };
 
 /// Something that runs.
-enum Program {
+enum Executor {
     Interpreted(Box<Ir>, Op),
-    Compiled(Box<Executable>),
+    Compiled(Box<Compiled>),
 }
 
-impl Program {
-    fn new(ir: Ir, name: &str, interpreted: bool, threads: usize) -> Result<Program, Problem> {
+impl Executor {
+    fn new(ir: Ir, name: &str, interpreted: bool, threads: usize) -> Result<Executor, Problem> {
         let func = ir.lookup_symbol(name).ok_or_else(|| format!("the passes removed the function '{name}'"))?;
         if interpreted {
-            return Ok(Program::Interpreted(Box::new(ir), func));
+            return Ok(Executor::Interpreted(Box::new(ir), func));
         }
         if Level::of(&ir, ir.module()) != Some(Level::Kernel) {
-            return Err(Problem::Sentence(
-                "the passes leave ops above the kernel level, which only --interpret runs".into(),
-            ));
+            return Err("the passes leave ops above the kernel level, which only --interpret runs".to_string().into());
         }
-        compile(&ir, name).map(|e| Program::Compiled(Box::new(e.with_threads(threads))))
+        Ok(Executor::Compiled(Box::new(Compiled::new(&ir, name)?.with_threads(threads))))
     }
 
-    fn run(&mut self, arguments: &[Argument], dialects: &session::Dialects) -> Result<Vec<Argument>, Problem> {
-        match self {
-            Program::Interpreted(ir, func) => Ok(reference::run(ir, *func, arguments, &*dialects.library)?),
-            Program::Compiled(executable) => {
-                let arguments = arguments.iter().map(|a| match a {
-                    Argument::Tensor(t) => Ok(exec::Argument::Tensor(t.clone())),
-                    Argument::Int(n) => Ok(exec::Argument::Int(*n)),
-                    Argument::None => Err("an argument is None".to_string()),
-                });
-                let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
-                let results = executable.run(&arguments).map_err(|e| e.to_string())?;
-                Ok(results
-                    .into_iter()
-                    .map(|r| match r {
-                        exec::Returned::Tensor(t) => Argument::Tensor(t),
-                        exec::Returned::Int(n) => Argument::Int(n),
-                        exec::Returned::Nothing => Argument::None,
-                    })
-                    .collect())
-            }
-        }
+    fn run(&self, arguments: &[Argument], dialects: &session::Dialects) -> Result<Vec<Argument>, Problem> {
+        Ok(match self {
+            Executor::Interpreted(ir, func) => reference::run(ir, *func, arguments, &*dialects.library)?,
+            Executor::Compiled(compiled) => compiled.run(arguments)?,
+        })
     }
 }
 
@@ -303,113 +203,97 @@ fn result_names(ir: &Ir, func: Op) -> Vec<String> {
     names
 }
 
-/// Results, and arguments that were changed.
-struct Outputs {
-    /// Results by position; None for one that is None.
-    results: Vec<Option<Tensor>>,
-    /// Results that are tensors, by name.
-    named: Vec<(String, Tensor)>,
-    /// All arguments that are tensors, by name, as they are after the run.
-    arguments: Vec<(String, Tensor)>,
-    /// Which results the user sees (`aten.user_visible_outputs`): the others may have any strides.
-    visible: Option<Vec<i64>>,
+/// The results that are tensors or numbers, by name.
+fn named(results: &[Argument], names: &[String]) -> Vec<(String, Tensor)> {
+    let tensor = |r: &Argument| match r {
+        Argument::Tensor(t) => Some(t.clone()),
+        Argument::Int(n) => Tensor::scalar(crate::scalar::Scalar::i64(*n)).ok(),
+        Argument::None => None,
+    };
+    results.iter().zip(names).filter_map(|(r, n)| Some((n.clone(), tensor(r)?))).collect()
 }
 
-impl Outputs {
-    fn new(
-        results: &[Argument],
-        names: &[String],
-        arguments: &[Argument],
-        signature: &[inputs::Parameter],
-        visible: Option<Vec<i64>>,
-    ) -> Self {
-        let tensor = |r: &Argument| match r {
-            Argument::Tensor(t) => Some(t.clone()),
-            Argument::Int(n) => Tensor::scalar(crate::scalar::Scalar::i64(*n)).ok(),
-            Argument::None => None,
+/// One line for each result.
+fn show(outputs: &[(String, Tensor)]) -> String {
+    let mut out = String::new();
+    for (name, t) in outputs {
+        let values = t.to_vec::<f64>().unwrap_or_default();
+        let shown: Vec<String> = values.iter().take(8).map(|v| format!("{v:.6}")).collect();
+        let more = if values.len() > 8 { ", …" } else { "" };
+        let _ = writeln!(out, "%{name}: {}{:?} = [{}{more}]", t.dtype(), t.sizes(), shown.join(", "));
+    }
+    out
+}
+
+fn write(outputs: &[(String, Tensor)], file: &str, cwd: &Path) -> Result<(), String> {
+    let path = cwd.join(file);
+    let tensors = outputs.iter().map(|(n, t)| (n.as_str(), t));
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("npz") => npz::write_npz(&path, tensors).map_err(|e| e.to_string()),
+        Some("safetensors") => safetensor::write_safetensors(&path, tensors).map_err(|e| e.to_string()),
+        _ => Err(format!("--outputs: '{file}' is neither an .npz nor a .safetensors file")),
+    }
+}
+
+/// What `--compare` asks for.
+struct Comparison {
+    /// Where it stands.
+    name: String,
+    wanted: Wanted,
+    rtol: f64,
+    atol: f64,
+}
+
+enum Wanted {
+    /// A description of results.
+    Model(Box<Model>),
+    /// Tensors by name.
+    Tensors(Vec<(String, Tensor)>),
+}
+
+impl Comparison {
+    /// The comparison of the command line, if it has one, for a function as it was read.
+    fn new(program: &Program, ir: &Ir, func: Op, source: &Source) -> Result<Option<Comparison>, String> {
+        let inputs = program.text("inputs").unwrap_or("seed:0");
+        let Some(name) = program.text("compare").map(|name| if name == "expected" { inputs } else { name }) else {
+            return Ok(None);
         };
-        let results: Vec<Option<Tensor>> = results.iter().map(tensor).collect();
-        let named = results.iter().zip(names).filter_map(|(r, n)| Some((n.clone(), r.clone()?))).collect();
-        let arguments = arguments.iter().zip(signature).filter_map(|(a, s)| match a {
-            Argument::Tensor(t) => Some((s.name.clone(), t.clone())),
-            Argument::Int(_) | Argument::None => None,
-        });
-        Self { results, named, arguments: arguments.collect(), visible }
+        let wanted = if name.ends_with(".json") {
+            let graph = match source {
+                Source::Expected(graph) if name == inputs => (**graph).clone(),
+                _ => inputs::expected_graph(name, program.text("graph"), program.input(), program.cwd)?,
+            };
+            Wanted::Model(Box::new(Model::new(ir, func, graph)?))
+        } else {
+            Wanted::Tensors(inputs::read_tensors(name, program.cwd)?)
+        };
+        let number = |id: &str| program.matches.get_one::<f64>(id).copied().unwrap_or(0.0);
+        Ok(Some(Comparison { name: name.to_string(), wanted, rtol: number("rtol"), atol: number("atol") }))
     }
 
-    /// One line for each result.
-    fn show(&self) -> String {
-        let mut out = String::new();
-        for (name, t) in &self.named {
-            let values = t.to_vec::<f64>().unwrap_or_default();
-            let shown: Vec<String> = values.iter().take(8).map(|v| format!("{v:.6}")).collect();
-            let more = if values.len() > 8 { ", …" } else { "" };
-            let _ = writeln!(out, "%{name}: {}{:?} = [{}{more}]", t.dtype(), t.sizes(), shown.join(", "));
-        }
-        out
-    }
-
-    fn write(&self, file: &str, cwd: &Path) -> Result<(), String> {
-        let path = cwd.join(file);
-        let tensors = self.named.iter().map(|(n, t)| (n.as_str(), t));
-        match path.extension().and_then(|e| e.to_str()) {
-            Some("npz") => npz::write_npz(&path, tensors).map_err(|e| e.to_string()),
-            Some("safetensors") => safetensor::write_safetensors(&path, tensors).map_err(|e| e.to_string()),
-            _ => Err(format!("--outputs: '{file}' is neither an .npz nor a .safetensors file")),
-        }
-    }
-}
-
-/// Compares the outputs: one sentence for each disagreement.
-fn compare(
-    outputs: &Outputs,
-    expected: &str,
-    matches: &ArgMatches,
-    source: &Source,
-    file: &str,
-    cwd: &Path,
-) -> Result<Vec<String>, String> {
-    let number = |id: &str| matches.get_one::<f64>(id).copied().unwrap_or(0.0);
-    if !expected.ends_with(".json") {
-        let wanted = inputs::read_tensors(expected, cwd)?;
-        if let ([(_, got)], [(name, want)]) = (&outputs.named[..], &wanted[..])
+    /// One sentence for each disagreement.
+    fn judge(
+        &self,
+        arguments: &[Argument],
+        results: &[Argument],
+        outputs: &[(String, Tensor)],
+    ) -> Result<Vec<String>, String> {
+        let wanted = match &self.wanted {
+            Wanted::Model(model) => return Ok(model.judge(arguments, results)?.wrong),
+            Wanted::Tensors(wanted) => wanted,
+        };
+        if let ([(_, got)], [(name, want)]) = (outputs, &wanted[..])
             && name == "arg0"
         {
             // A single tensor without a name.
-            let d = compare_tensors(got, want, number("rtol"), number("atol")).map_err(|e| e.to_string())?;
-            return Ok(if d.beyond > 0 {
-                vec![format!("{} elements differ, most by {:e}", d.beyond, d.max_abs)]
-            } else {
-                vec![]
+            let d = compare_tensors(got, want, self.rtol, self.atol).map_err(|e| e.to_string())?;
+            return Ok(match d.beyond {
+                0 => Vec::new(),
+                n => vec![format!("{n} elements differ, most by {:e}", d.max_abs)],
             });
         }
-        return compare_named(&outputs.named, &wanted, number("rtol"), number("atol")).map_err(|e| e.to_string());
+        compare_named(outputs, wanted, self.rtol, self.atol).map_err(|e| e.to_string())
     }
-    let read;
-    let graph = match source {
-        Source::Expected(graph) if text(matches, "inputs") == Some(expected) => graph,
-        _ => {
-            read = Box::new(inputs::expected_graph(expected, text(matches, "graph"), file, cwd)?);
-            &read
-        }
-    };
-    if graph.outputs.len() != outputs.results.len() {
-        return Ok(vec![format!("{} results, {} are expected", outputs.results.len(), graph.outputs.len())]);
-    }
-    let mut wrong = Vec::new();
-    for (i, (want, got)) in graph.outputs.iter().zip(&outputs.results).enumerate() {
-        let list = match &outputs.visible {
-            Some(visible) if !visible.contains(&(i as i64)) => want.check_values(got.as_ref()),
-            _ => want.check(got.as_ref()),
-        };
-        wrong.extend(list.map_err(|e| e.to_string())?.into_iter().map(|w| format!("result {i}: {w}")));
-    }
-    for (name, want) in &graph.mutated_inputs {
-        let got = outputs.arguments.iter().find(|a| a.0 == *name).map(|a| &a.1);
-        let list = want.check(got).map_err(|e| e.to_string())?;
-        wrong.extend(list.into_iter().map(|w| format!("argument {name} after the run: {w}")));
-    }
-    Ok(wrong)
 }
 
 /// `median 1.234 ms of 10 runs (least 1.1 ms)`.

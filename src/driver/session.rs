@@ -1,7 +1,6 @@
 //! What the programs share for the length of one run: the registry of dialects, and reading and verifying IR.
 
-use super::Io;
-use super::io::{display_name, read_input};
+use super::io::read_input;
 use crate::defs::OpDef;
 use crate::dialects::library::{self, Library};
 use crate::ir::registry::Registry;
@@ -10,7 +9,7 @@ use crate::ir::{Ir, Op};
 use crate::pass::manager::Sink;
 use crate::pass::{OpInfos, OpTraits};
 use crate::support::{Diagnostic, Severity, SourceId, SourceMap, Span};
-use crate::text::{ParseOptions, decode, parse, split::split};
+use crate::text::{ParseOptions, parse, split::split};
 use clap::ArgMatches;
 use std::cell::RefCell;
 use std::path::Path;
@@ -149,42 +148,4 @@ pub fn parse_part(
         Some(ir) => Ok((ir, diagnostics)),
         None => Err(diagnostics),
     }
-}
-
-/// Reads a whole file as one module and verifies it.
-///
-/// # Errors
-/// All that is wrong with it.
-pub fn read_one(
-    name: &str,
-    cwd: &Path,
-    io: &mut Io,
-    dialects: &Dialects,
-    allow_unregistered: bool,
-    sources: &mut SourceMap,
-) -> Result<Ir, Vec<Diagnostic>> {
-    read_with_source(name, cwd, io, dialects, allow_unregistered, sources).map(|(ir, _)| ir)
-}
-
-/// As [`read_one`], with the text that was read.
-///
-/// # Errors
-/// All that is wrong with it.
-pub fn read_with_source(
-    name: &str,
-    cwd: &Path,
-    io: &mut Io,
-    dialects: &Dialects,
-    allow_unregistered: bool,
-    sources: &mut SourceMap,
-) -> Result<(Ir, SourceId), Vec<Diagnostic>> {
-    let nowhere = |message: String| vec![Diagnostic::error_nowhere(message)];
-    let (text, bad_bytes) = decode(read_input(name, cwd, io.stdin).map_err(nowhere)?);
-    let input = add(display_name(name), &text, bad_bytes, false, sources).map_err(nowhere)?;
-    let mut wrong: Vec<Diagnostic> = input.wrong.into_iter().map(|w| w.1).collect();
-    let (mut ir, more) = parse_part(sources, input.parts[0], dialects, allow_unregistered)?;
-    wrong.extend(more);
-    let root = ir.module();
-    wrong.extend(dialects.verify(&mut ir, root));
-    if wrong.is_empty() { Ok((ir, input.parts[0])) } else { Err(wrong) }
 }

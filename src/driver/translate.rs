@@ -1,10 +1,10 @@
 //! `rinductor-translate`: from IR to what is not IR, by one table of translations.
 
-use super::args::{self, fail, show};
-use super::{Io, help, opt, session};
+use super::program::{self, Program};
+use super::{Io, args, help};
 use crate::ir::Ir;
-use crate::support::{Diagnostic, SourceMap};
-use clap::{Arg, Command};
+use crate::support::Diagnostic;
+use clap::Command;
 use std::path::Path;
 
 /// What a translation may be told.
@@ -54,72 +54,30 @@ fn command() -> Command {
     args::common(Command::new("rinductor-translate"))
         .about("Translates IR at the kernel level to other languages, and the compiler's tables to documentation")
         .override_usage("rinductor-translate --to=WHAT [OPTIONS] [INPUT]")
-        .arg(Arg::new("input").value_name("INPUT").default_value("-").help("File to read; - for standard input"))
+        .arg(args::input())
+        .arg(args::output())
         .arg(
-            Arg::new("output")
-                .short('o')
-                .long("output")
-                .value_name("FILE")
-                .default_value("-")
-                .help("File to write, whole or not at all; - for standard output"),
-        )
-        .arg(
-            Arg::new("to")
-                .long("to")
-                .value_name("WHAT")
-                .help("What to make")
-                .required_unless_present_any(["help", "version"])
+            args::required(args::value("to", "WHAT", "What to make"))
                 .value_parser(clap::builder::PossibleValuesParser::new(values)),
         )
-        .arg(
-            Arg::new("target-cpu")
-                .long("target-cpu")
-                .value_name("CPU")
-                .help("CPU to make code for, by LLVM's name; this machine's if not given"),
-        )
+        .arg(args::value("target-cpu", "CPU", "CPU to make code for, by LLVM's name; this machine's if not given"))
 }
 
 /// The program. Gives its exit code.
 pub fn main_translate(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
-    let mut command = command();
-    let (matches, style) = match args::start(&mut command, args, io, cwd) {
-        Ok(started) => started,
-        Err(code) => return code,
-    };
-    let file = matches.get_one::<String>("output").map_or("-", String::as_str);
-    let to = matches.get_one::<String>("to").map_or("", String::as_str);
-    if to == "pass-docs" {
-        return opt::output(file, help::pass_docs(), cwd, style, io);
-    }
-    let Some(translation) = TABLE.iter().find(|t| t.name == to) else {
-        return fail(format!("there is no translation '{to}'"), style, io);
-    };
-    let mut sources = SourceMap::new();
-    let dialects = match session::Dialects::load(&matches, cwd, &mut sources) {
-        Ok(dialects) => dialects,
-        Err(errors) => {
-            show(&errors, &sources, style, io);
-            return 1;
-        }
-    };
-    let name = matches.get_one::<String>("input").map_or("-", String::as_str);
-    let ir =
-        match session::read_one(name, cwd, io, &dialects, matches.get_flag("allow-unregistered-dialect"), &mut sources)
-        {
-            Ok(ir) => ir,
-            Err(errors) => {
-                show(&errors, &sources, style, io);
-                return 1;
-            }
+    program::main(command(), args, io, cwd, &mut |program: &mut Program, io: &mut Io| {
+        let to = program.text("to").unwrap_or("");
+        let bytes = if to == "pass-docs" {
+            help::pass_docs().into_bytes()
+        } else {
+            let translation = TABLE.iter().find(|t| t.name == to);
+            let translation = translation.ok_or_else(|| format!("there is no translation '{to}'"))?;
+            let settings = Settings { target_cpu: program.text("target-cpu").map(str::to_string) };
+            (translation.run)(&program.module(io)?.0, &settings)?
         };
-    let settings = Settings { target_cpu: matches.get_one::<String>("target-cpu").cloned() };
-    match (translation.run)(&ir, &settings) {
-        Ok(bytes) => opt::output(file, &bytes, cwd, style, io),
-        Err(error) => {
-            show(&[error], &sources, style, io);
-            1
-        }
-    }
+        program.write(program.text("output").unwrap_or("-"), bytes, io)?;
+        Ok(0)
+    })
 }
 
 #[cfg(feature = "llvm")]

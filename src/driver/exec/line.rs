@@ -78,6 +78,9 @@ pub enum Number {
     Float(f64),
 }
 
+/// Most lists in each other: more than any tensor has axes.
+const MOST_LISTS: usize = 64;
+
 /// What is wrong, and the byte of the line's text that it is at.
 pub type Wrong = (usize, String);
 
@@ -208,13 +211,21 @@ impl<'s> Parser<'s> {
                         "atol" => &mut line.atol,
                         _ => return self.wrong("rtol or atol"),
                     };
+                    let name = self.slice();
                     self.advance()?;
-                    *tolerance = Some(self.float()?);
+                    let at = self.at;
+                    let number = self.float()?;
+                    if !(number.is_finite() && number >= 0.0) {
+                        return Err((at, "a tolerance is a number from 0".to_string()));
+                    }
+                    if tolerance.replace(number).is_some() {
+                        return Err((at, format!("there are two values of {name}")));
+                    }
                     if !self.takes(Token::Comma)? {
                         break;
                     }
                 }
-            } else if self.takes_word("at")? {
+            } else if line.at.is_none() && self.takes_word("at")? {
                 let mut names = vec![self.take(Token::Word, "the name of a level")?.to_string()];
                 while self.takes(Token::Comma)? {
                     names.push(self.take(Token::Word, "the name of a level")?.to_string());
@@ -236,11 +247,15 @@ impl<'s> Parser<'s> {
                 let seed = self.take(Token::Number, "a number")?;
                 let seed = seed.parse().map_err(|_| (at, format!("'{seed}' is no seed")))?;
                 let range = if self.takes_word("in")? {
+                    let at = self.at;
                     self.take(Token::OpenList, "'['")?;
                     let low = self.float()?;
                     self.take(Token::Comma, "','")?;
                     let range = (low, self.float()?);
                     self.take(Token::CloseList, "']'")?;
+                    if !(range.0.is_finite() && range.1.is_finite() && range.0 <= range.1) {
+                        return Err((at, "a range goes from its least to its greatest number".to_string()));
+                    }
                     Some(range)
                 } else {
                     None
@@ -250,11 +265,17 @@ impl<'s> Parser<'s> {
                 }
             }
             (Some(Token::Argument), name) => {
+                if line.arguments.iter().any(|(other, _)| other.as_deref() == Some(&name[1..])) {
+                    return Err((self.at, format!("there are two values for {name}")));
+                }
                 self.advance()?;
                 self.take(Token::Equals, "'='")?;
                 line.arguments.push((Some(name[1..].to_string()), self.value()?));
             }
             (Some(Token::Word), name) if !["inf", "nan", "true", "false"].contains(&name) => {
+                if line.symbols.iter().any(|(other, _)| other == name) {
+                    return Err((self.at, format!("there are two values for {name}")));
+                }
                 self.advance()?;
                 self.take(Token::Equals, "'='")?;
                 match self.number()? {
@@ -269,8 +290,12 @@ impl<'s> Parser<'s> {
 
     fn expected(&mut self) -> Result<Expected, Wrong> {
         if self.takes_word("fails")? {
-            let text = self.take(Token::Text, "a text in quotes")?;
-            return Ok(Expected::Failure(text.trim_matches('"').to_string()));
+            let at = self.at;
+            let text = self.take(Token::Text, "a text in quotes")?.trim_matches('"');
+            if text.is_empty() {
+                return Err((at, "some text of the error is wanted".to_string()));
+            }
+            return Ok(Expected::Failure(text.to_string()));
         }
         let exact = match self.next {
             Some(Token::Near) => false,
@@ -306,6 +331,9 @@ impl<'s> Parser<'s> {
             if item && self.next == Some(Token::OpenList) {
                 if leaf.is_some_and(|depth| open.len() >= depth) {
                     return self.wrong("a number");
+                }
+                if open.len() == MOST_LISTS {
+                    return Err((self.at, format!("there are more than {MOST_LISTS} lists in each other")));
                 }
                 self.advance()?;
                 open.push(0);
@@ -360,7 +388,13 @@ impl<'s> Parser<'s> {
             (Some(Token::Word), "false") => Number::Int(0),
             (Some(Token::Word), "inf" | "nan") | (Some(Token::Number), _) => match slice.parse() {
                 Ok(n) => Number::Int(n),
-                Err(_) => Number::Float(slice.parse().map_err(|_| (at, format!("'{slice}' is no number")))?),
+                Err(_) => match slice.parse::<f64>() {
+                    Ok(x) if x.is_infinite() && !slice.ends_with("inf") => {
+                        return Err((at, format!("{slice} is not in the range of f64")));
+                    }
+                    Ok(x) => Number::Float(x),
+                    Err(_) => return Err((at, format!("'{slice}' is no number"))),
+                },
             },
             _ => return self.wrong("a number"),
         };
@@ -438,6 +472,18 @@ mod tests {
             ("@f() ~= interp always", 15, "'with', 'at' or the end of the line is wanted, 'always' was found"),
             ("@f(seed 1, seed 2) ~= interp", 11, "there are two seeds"),
             ("@f(;) ~= interp", 3, "';' is no part of a run line"),
+            ("@f(seed 1 in [2, 1]) ~= interp", 13, "a range goes from its least to its greatest number"),
+            ("@f(seed 1 in [0, inf]) ~= interp", 13, "a range goes from its least to its greatest number"),
+            ("@f(%x = 1, %x = 2) ~= interp", 11, "there are two values for %x"),
+            ("@f(s0 = 1, s0 = 2) ~= interp", 11, "there are two values for s0"),
+            ("@f(1e999) ~= interp", 3, "1e999 is not in the range of f64"),
+            ("@f() fails \"\"", 11, "some text of the error is wanted"),
+            ("@f() ~= interp with rtol -1", 25, "a tolerance is a number from 0"),
+            ("@f() ~= interp with atol inf", 25, "a tolerance is a number from 0"),
+            ("@f() ~= interp with rtol nan", 25, "a tolerance is a number from 0"),
+            ("@f() ~= interp with rtol 1, rtol 2", 33, "there are two values of rtol"),
+            ("@f() ~= interp at llvm at loops", 23, "'with', 'at' or the end of the line is wanted, 'at' was found"),
+            (&format!("@f({}", "[".repeat(100_000)), 67, "there are more than 64 lists in each other"),
         ] {
             assert_eq!(parse(text), Err((at, message.to_string())), "{text}");
         }

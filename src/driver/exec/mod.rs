@@ -7,16 +7,16 @@ pub mod judge;
 pub mod line;
 pub mod stage;
 
-use super::args::{self, fail, show};
-use super::inputs::{self, Bindings, Source};
+use super::inputs::{Callee, Kind, Source};
+use super::program::{self, Problem, Program};
 use super::reference::{self, Argument};
-use super::{Io, opt, session};
+use super::{Io, args, session};
 use crate::dialects::dtype_of;
 use crate::ir::{Ir, Op};
 use crate::runtime::{Tensor, npy};
 use crate::scalar::DType;
 use crate::support::{Diagnostic, SourceId, SourceMap, Span};
-use clap::{Arg, ArgMatches, Command};
+use clap::Command;
 use judge::Tolerance;
 use line::{Expected, RunLine, Value};
 use stage::{PLACES, Stage};
@@ -32,64 +32,42 @@ fn command() -> Command {
             "Places:\n{}\n\nExit status: 0 if all runs agree with their lines, 1 if not.",
             places.join("\n")
         ))
-        .arg(Arg::new("input").value_name("INPUT").required(true).help("File to read; - for standard input"))
+        .arg(args::required_input())
         .arg(
-            Arg::new("at")
-                .long("at")
-                .value_name("PLACE,…")
+            args::value("at", "PLACE,…", "Run only here")
                 .value_delimiter(',')
-                .value_parser(PLACES.iter().map(|p| p.0).collect::<Vec<_>>())
-                .help("Run only here"),
+                .value_parser(PLACES.iter().map(|p| p.0).collect::<Vec<_>>()),
         )
 }
 
 /// The program. Gives its exit code: 1 when a run is not as its line says, or when there is nothing to run.
 pub fn main_exec(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
-    let mut command = command();
-    if args.iter().any(|a| matches!(a.as_str(), "--help" | "-h" | "--version")) {
-        command = command.mut_arg("input", |a| a.required(false));
+    program::main(command(), args, io, cwd, &mut run)
+}
+
+fn run(program: &mut Program, io: &mut Io) -> Result<i32, Problem> {
+    let dialects = program.dialects.clone();
+    let mut file = File::read(program, &dialects, io)?;
+    let name = program.input();
+    if file.lines.is_empty() {
+        return Err(format!("'{name}' has no `// run:` line").into());
     }
-    let (matches, style) = match args::start(&mut command, args, io, cwd) {
-        Ok(started) => started,
-        Err(code) => return code,
-    };
-    let mut sources = SourceMap::new();
-    let dialects = match session::Dialects::load(&matches, cwd, &mut sources) {
-        Ok(dialects) => dialects,
-        Err(errors) => {
-            show(&errors, &sources, style, io);
-            return 1;
-        }
-    };
-    let name = matches.get_one::<String>("input").map_or("-", String::as_str);
-    let mut run = match File::read(name, &matches, &dialects, &mut sources, io, cwd) {
-        Ok(run) => run,
-        Err(errors) => {
-            show(&errors, &sources, style, io);
-            return 1;
-        }
-    };
-    if run.lines.is_empty() {
-        return fail(format!("'{name}' has no `// run:` line"), style, io);
-    }
-    let only: Vec<&str> = matches.get_many::<String>("at").into_iter().flatten().map(String::as_str).collect();
+    let only: Vec<&str> = program.matches.get_many::<String>("at").into_iter().flatten().map(String::as_str).collect();
     let mut report = String::new();
     let mut wrong = Vec::new();
     let mut runs = 0;
-    for i in 0..run.lines.len() {
-        run.line(i, &only, &sources, &mut report, &mut wrong, &mut runs);
+    for i in 0..file.lines.len() {
+        file.line(i, &only, &program.sources, &mut report, &mut wrong, &mut runs);
     }
-    if runs == 0 {
+    if runs == 0 && wrong.is_empty() {
         wrong.push(Diagnostic::error_nowhere(format!("no line of '{name}' runs at {}", only.join(", "))));
     }
     let verdict = if wrong.is_empty() { "all agree".to_string() } else { format!("{} do NOT agree", wrong.len()) };
-    let lines = run.lines.len();
-    let _ = writeln!(report, "{runs} runs of {lines} line{}: {verdict}", if lines == 1 { "" } else { "s" });
-    show(&wrong, &sources, style, io);
-    match opt::output("-", &report, cwd, style, io) {
-        0 => i32::from(!wrong.is_empty()),
-        failed => failed,
-    }
+    let lines = counted(file.lines.len(), "line");
+    let _ = writeln!(report, "{} of {lines}: {verdict}", counted(runs, "run"));
+    program.show(&wrong, io);
+    program.write("-", &report, io)?;
+    Ok(i32::from(!wrong.is_empty()))
 }
 
 /// A file with its lines, and the places where they run.
@@ -107,16 +85,10 @@ struct File<'a> {
 type Ran = Result<(Vec<Argument>, Vec<Argument>), Vec<Diagnostic>>;
 
 impl<'a> File<'a> {
-    fn read(
-        name: &str,
-        matches: &ArgMatches,
-        dialects: &'a session::Dialects,
-        sources: &mut SourceMap,
-        io: &mut Io,
-        cwd: &Path,
-    ) -> Result<File<'a>, Vec<Diagnostic>> {
-        let allow = matches.get_flag("allow-unregistered-dialect");
-        let (ir, source) = session::read_with_source(name, cwd, io, dialects, allow, sources)?;
+    fn read(program: &mut Program, dialects: &'a session::Dialects, io: &mut Io) -> Result<File<'a>, Problem> {
+        let (ir, source) = program.module(io)?;
+        let folder = program.cwd.join(program.input()).parent().map(Path::to_path_buf).unwrap_or_default();
+        let sources = &mut program.sources;
         let text = sources.text(source).clone();
         let mut lines = Vec::new();
         let mut wrong = Vec::new();
@@ -150,14 +122,13 @@ impl<'a> File<'a> {
             }
         }
         if !wrong.is_empty() {
-            return Err(wrong);
+            return Err(wrong.into());
         }
         let (mut ir, mut stages) = (ir, Vec::new());
         if !lines.is_empty() {
             stages = stage::all(&ir, dialects, sources)?;
             ir = stage::reference(ir, dialects, sources)?;
         }
-        let folder = cwd.join(name).parent().map(Path::to_path_buf).unwrap_or_default();
         Ok(File { ir, source, lines, stages, dialects, folder })
     }
 
@@ -185,8 +156,11 @@ impl<'a> File<'a> {
                         continue;
                     }
                     *runs += 1;
-                    let ran = self.arguments(&line, &prepared).map_err(|why| vec![Diagnostic::error(span, why)]);
-                    let ran = ran.and_then(|arguments| Ok((stage.run(&line.function, &arguments)?, arguments)));
+                    let run = || {
+                        let arguments = prepared.fresh().map_err(|why| vec![Diagnostic::error(span, why)])?;
+                        Ok((stage.run(&line.function, &arguments)?, arguments))
+                    };
+                    let ran = prepared.refused.clone().map_or_else(run, Err);
                     match prepared.hold(&line, ran) {
                         Ok(0.0) => words.push(format!("{} ok", stage.name)),
                         Ok(off) => words.push(format!("{} ok (off by {off:.1e})", stage.name)),
@@ -207,10 +181,11 @@ impl<'a> File<'a> {
 
     /// What a line needs before it runs anywhere.
     fn prepare(&self, line: &RunLine) -> Result<Prepared, String> {
-        let mut ir = self.ir.clone();
+        let ir = &self.ir;
         let func = ir.lookup_symbol(&line.function).filter(|&f| ir.is_op(f, "func.func"));
         let func = func.ok_or_else(|| format!("there is no function '{}'", line.function))?;
-        let signature = inputs::signature(&mut ir, func)?;
+        let mut callee = Callee::new(ir, func)?.advising("; {} = N among the arguments gives it one");
+        let signature = &callee.parameters;
         let mut tensors = Vec::new();
         let mut position = 0;
         let named: Vec<&String> = line.arguments.iter().filter_map(|a| a.0.as_ref()).collect();
@@ -232,26 +207,37 @@ impl<'a> File<'a> {
                 None => format!("there are more values than arguments; @{} has {}", line.function, takes()),
             })?;
             let dtype = match parameter.kind {
-                inputs::Kind::Tensor { dtype, .. } => dtype,
-                inputs::Kind::Symbol(_) => DType::I64,
+                Kind::Tensor { dtype, .. } => dtype,
+                Kind::Symbol(_) => DType::I64,
             };
             let wrong = |why| format!("the argument %{}: {why}", parameter.name);
             tensors.push((parameter.name.clone(), self.tensor(value, dtype).map_err(wrong)?));
         }
-        let results = result_types(&ir, func);
-        let mut prepared = Prepared { ir, func, signature, tensors, expected: Vec::new(), after: None };
+        let results = result_types(ir, func);
+        let source = match line.seed {
+            Some(seed) => Source::Mixed { tensors, seed: seed.seed, range: seed.range },
+            None => Source::Tensors(tensors),
+        };
+        if let Some((name, _)) = line.symbols.iter().find(|(name, _)| !callee.has_symbol(name)) {
+            return Err(format!("@{} has no symbol {name}", line.function));
+        }
+        // Arguments that do not fit are wrong whatever is expected: the function would not be called.
+        let arguments = callee.arguments(&source, &line.symbols)?;
+        let refused = callee.admit(&self.dialects.library).err();
+        let mut prepared = Prepared { callee, arguments, refused, expected: Vec::new(), after: None };
         match &line.expected {
             Expected::Failure(_) => {}
+            _ if prepared.refused.is_some() => {}
             Expected::Interpreter(_) => {
-                let arguments = self.arguments(line, &prepared)?;
-                let ran = reference::run(&prepared.ir, func, &arguments, &*self.dialects.library);
+                let arguments = prepared.fresh()?;
+                let ran = reference::run(ir, func, &arguments, &*self.dialects.library);
                 prepared.expected = ran.map_err(|d| format!("the reference interpreter: {}", d.message))?;
                 prepared.after = Some(arguments);
             }
             Expected::Values(values, _) => {
                 if values.len() != results.len() {
-                    let (n, all) = (values.len(), results.len());
-                    return Err(format!("@{} has {all} results, {n} are written", line.function));
+                    let (all, n) = (counted(results.len(), "result"), counted(values.len(), "value"));
+                    return Err(format!("@{} has {all}, the line has {n}", line.function));
                 }
                 for (k, (value, dtype)) in values.iter().zip(results).enumerate() {
                     let wrong = |why| format!("result {k}: {why}");
@@ -267,21 +253,6 @@ impl<'a> File<'a> {
             }
         }
         Ok(prepared)
-    }
-
-    /// The arguments of a line; each run gets its own, since it may change them.
-    fn arguments(&self, line: &RunLine, prepared: &Prepared) -> Result<Vec<Argument>, String> {
-        let mut ir = prepared.ir.clone();
-        let symbols: Vec<String> = line.symbols.iter().map(|(name, n)| format!("{name}={n}")).collect();
-        let mut bindings = Bindings::parse(&mut ir, symbols.iter())?;
-        let tensors = prepared.tensors.clone();
-        let source = match line.seed {
-            Some(seed) => Source::Mixed { tensors, seed: seed.seed, range: seed.range },
-            None => Source::Tensors(tensors),
-        };
-        // What was written or read is shared, what runs get is not.
-        let made = inputs::make(&mut ir, prepared.func, &prepared.signature, &source, &mut bindings)?;
-        made.iter().map(reference::copy).collect()
     }
 
     fn tensor(&self, value: &Value, dtype: DType) -> Result<Tensor, String> {
@@ -305,11 +276,11 @@ fn result_types(ir: &Ir, func: Op) -> Vec<Option<DType>> {
 
 /// A line that can run.
 struct Prepared {
-    ir: Ir,
-    func: Op,
-    signature: Vec<inputs::Parameter>,
-    /// The arguments that are written in the line.
-    tensors: Vec<(String, Tensor)>,
+    callee: Callee,
+    /// What it is called with.
+    arguments: Vec<Argument>,
+    /// Why it cannot be computed at these sizes, if so: as every run would say.
+    refused: Option<Vec<Diagnostic>>,
     /// What must come out.
     expected: Vec<Argument>,
     /// The arguments as they must be after the run, where that is known.
@@ -317,6 +288,11 @@ struct Prepared {
 }
 
 impl Prepared {
+    /// Arguments for one run, which may change them.
+    fn fresh(&self) -> Result<Vec<Argument>, String> {
+        self.arguments.iter().map(reference::copy).collect()
+    }
+
     /// Whether a run is as the line says: the greatest difference, or why not.
     fn hold(&self, line: &RunLine, ran: Ran) -> Result<f64, (String, Vec<crate::support::diag::Note>)> {
         let plain = |why: String| (why, Vec::new());
@@ -334,7 +310,7 @@ impl Prepared {
         let exact = matches!(line.expected, Expected::Interpreter(true) | Expected::Values(_, true));
         let tolerance = Tolerance { exact, rtol: line.rtol, atol: line.atol };
         if results.len() != self.expected.len() {
-            return Err(plain(format!("{} results instead of {}", results.len(), self.expected.len())));
+            return Err(plain(format!("{} instead of {}", counted(results.len(), "result"), self.expected.len())));
         }
         let layout = self.after.is_some();
         let mut off = 0.0_f64;
@@ -342,12 +318,19 @@ impl Prepared {
             let held = judge::hold(got, want, tolerance, layout);
             off = off.max(held.map_err(|why| plain(format!("result {k}: {why}")))?);
         }
-        for (parameter, (got, want)) in self.signature.iter().zip(arguments.iter().zip(self.after.iter().flatten())) {
+        for (parameter, (got, want)) in
+            self.callee.parameters.iter().zip(arguments.iter().zip(self.after.iter().flatten()))
+        {
             let held = judge::hold(got, want, tolerance, false);
             off = off.max(held.map_err(|why| plain(format!("argument %{} after the run: {why}", parameter.name)))?);
         }
         Ok(off)
     }
+}
+
+/// `1 result`, `2 results`.
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn messages(list: &[Diagnostic]) -> String {

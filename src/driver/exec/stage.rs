@@ -1,13 +1,11 @@
 //! Where a function runs: each level that its module can be lowered to, and each back end that this build has.
 
-#[cfg(feature = "llvm")]
 use crate::driver::compiled::Compiled;
 use crate::driver::reference::{self, Argument};
 use crate::driver::{pipelines, session};
 use crate::ir::Ir;
 use crate::pass::Level;
-use crate::pass::manager::{Config, Manager};
-use crate::pass::pipeline::{self, Pipeline, Step};
+use crate::pass::pipeline::{Pipeline, Step};
 use crate::support::{Diagnostic, SourceMap};
 use std::collections::BTreeMap;
 
@@ -19,20 +17,6 @@ pub const PLACES: &[(&str, &str)] = &[
     ("unfused", "the reference interpreter on kernels of one op each: the pipeline `cpu-debug`"),
     ("llvm", "machine code from LLVM for what the pipeline `cpu` gives"),
 ];
-
-/// What runs on no machine, in a build without LLVM.
-#[cfg(not(feature = "llvm"))]
-struct Compiled;
-
-#[cfg(not(feature = "llvm"))]
-impl Compiled {
-    fn new(_: &Ir, _: &str) -> Result<Compiled, Diagnostic> {
-        Err(Diagnostic::error_nowhere("this build has no LLVM"))
-    }
-    fn run(&self, _: &[Argument]) -> Result<Vec<Argument>, Diagnostic> {
-        Err(Diagnostic::error_nowhere("this build has no LLVM"))
-    }
-}
 
 /// One place, with the module as it is there.
 pub struct Stage<'a> {
@@ -75,7 +59,7 @@ impl<'a> Stage<'a> {
 /// What the pass says.
 pub fn reference(ir: Ir, dialects: &session::Dialects, sources: &mut SourceMap) -> Result<Ir, Vec<Diagnostic>> {
     match Level::of(&ir, ir.module()) {
-        Some(Level::Graph) => lower(&ir, read("aten-decompose", sources)?, dialects),
+        Some(Level::Graph) => lower(&ir, read("aten-decompose", sources).map_err(|d| vec![d])?, dialects),
         _ => Ok(ir),
     }
 }
@@ -88,7 +72,7 @@ pub fn all<'a>(
     ir: &Ir,
     dialects: &'a session::Dialects,
     sources: &mut SourceMap,
-) -> Result<Vec<Stage<'a>>, Vec<Diagnostic>> {
+) -> Result<Vec<Stage<'a>>, Diagnostic> {
     let level = Level::of(ir, ir.module());
     let mut stages = Vec::new();
     let mut add = |name: &'static str, module| stages.push(Stage::new(name, module, dialects));
@@ -118,25 +102,13 @@ pub fn all<'a>(
     Ok(stages)
 }
 
-fn read(name: &str, sources: &mut SourceMap) -> Result<Vec<Step>, Vec<Diagnostic>> {
-    let id = sources.add("<pipeline>", name).map_err(|e| vec![Diagnostic::error_nowhere(e)])?;
-    Ok(pipeline::parse(name, id, &pipelines::catalog()).map_err(|d| vec![d])?.steps)
+fn read(name: &str, sources: &mut SourceMap) -> Result<Vec<Step>, Diagnostic> {
+    pipelines::read("<pipeline>", name, sources).map(|p| p.steps)
 }
 
 /// The module after some passes, each verified.
 fn lower(ir: &Ir, steps: Vec<Step>, dialects: &session::Dialects) -> Result<Ir, Vec<Diagnostic>> {
-    let config = Config { verify_each: true, ..Config::default() };
-    let messages = session::Messages::default();
     let mut ir = ir.clone();
-    let failed = Manager::new(&dialects.registry, dialects, &config, &messages).run(&mut ir, &Pipeline { steps });
-    match failed {
-        Ok(_) => Ok(ir),
-        Err(failure) => {
-            let mut said = messages.0.take();
-            if said.is_empty() {
-                said.push(Diagnostic::error_nowhere(failure.message));
-            }
-            Err(said)
-        }
-    }
+    pipelines::run(&mut ir, &Pipeline { steps }, dialects, true)?;
+    Ok(ir)
 }

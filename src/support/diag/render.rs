@@ -1,10 +1,7 @@
-//! Three ways to show diagnostics: `rich` for people (ariadne), `short` for editors (codespan-reporting), `json` for tools (serde).
+//! Three ways to show diagnostics: `rich` for people (ariadne), `short` for editors, `json` for tools (serde).
 
 use super::{Diagnostic, Note, Place, Severity};
 use crate::source::{SourceId, SourceMap};
-use codespan_reporting::diagnostic as cs;
-use codespan_reporting::files::{Error, Files};
-use codespan_reporting::term;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -14,7 +11,7 @@ pub enum Style {
     /// `file:line:col: error: message`, then the source line with a caret.
     #[default]
     Rich,
-    /// One line a message.
+    /// One line a message, notes and help too: `file:line:col: note: message`.
     Short,
     /// One JSON object a line.
     Json,
@@ -135,58 +132,16 @@ fn snippet(severity: Severity, id: SourceId, start: u32, end: u32, sources: &Sou
     }
 }
 
-/// The texts as codespan asks for them. Where lines start is worked out once a text, whatever the number of messages.
-struct Texts<'m>(&'m SourceMap);
-
-impl<'a> Files<'a> for Texts<'_> {
-    type FileId = SourceId;
-    type Name = &'a str;
-    type Source = &'a str;
-
-    fn name(&'a self, id: SourceId) -> Result<&'a str, Error> {
-        Ok(self.0.name(id))
-    }
-    fn source(&'a self, id: SourceId) -> Result<&'a str, Error> {
-        Ok(self.0.text(id))
-    }
-    fn line_index(&'a self, id: SourceId, byte: usize) -> Result<usize, Error> {
-        Ok(self.0.line_starts(id).partition_point(|&start| start as usize <= byte) - 1)
-    }
-    fn line_number(&'a self, id: SourceId, line: usize) -> Result<usize, Error> {
-        Ok(line + self.0.first_line(id) as usize)
-    }
-    fn line_range(&'a self, id: SourceId, line: usize) -> Result<std::ops::Range<usize>, Error> {
-        let starts = self.0.line_starts(id);
-        let end = |k: usize| starts.get(k).map_or(self.0.text(id).len(), |&s| s as usize);
-        if line >= starts.len() {
-            return Err(Error::LineTooLarge { given: line, max: starts.len() - 1 });
-        }
-        Ok(end(line)..end(line + 1))
-    }
-}
-
 fn short(d: &Diagnostic, sources: &SourceMap, out: &mut String) {
-    let Place::Span(span) = d.place else {
-        let _ = writeln!(out, "{}", d.headline(sources));
-        return;
+    let mut line = |place: &Place, word: &str, text: &str| {
+        let _ = writeln!(out, "{}{word}: {}", position(place, sources), text.replace('\n', " "));
     };
-    let severity = match d.severity {
-        Severity::Error => cs::Severity::Error,
-        Severity::Warning => cs::Severity::Warning,
-        Severity::Remark => cs::Severity::Note,
-        Severity::Note => cs::Severity::Note,
-    };
-    let diagnostic = cs::Diagnostic::new(severity)
-        .with_message(&d.message)
-        .with_label(cs::Label::primary(span.source, span.start as usize..span.end.max(span.start) as usize));
-    let config = term::Config { display_style: term::DisplayStyle::Short, ..term::Config::default() };
-    match term::emit_into_string(&config, &Texts(sources), &diagnostic) {
-        Ok(text) => {
-            let _ = writeln!(out, "{}", text.trim_end());
-        }
-        Err(_) => {
-            let _ = writeln!(out, "{}", d.headline(sources));
-        }
+    line(&d.place, d.severity.word(), &d.message);
+    for note in &d.notes {
+        line(&note.place, Severity::Note.word(), &note.message);
+    }
+    if let Some(help) = &d.help {
+        line(&d.place, "help", help);
     }
 }
 
@@ -250,10 +205,19 @@ mod tests {
     }
 
     #[test]
-    fn short_is_one_line_and_json_is_an_object() {
-        let (map, d) = example();
+    fn short_is_a_line_for_each_part() {
+        let (map, mut d) = example();
         let text = render(std::slice::from_ref(&d), &map, Style::Short, false);
-        assert_eq!(text.lines().next(), Some("m.ir:2:8: error: unknown op 'foo'"));
+        let expected =
+            "m.ir:2:8: error: unknown op 'foo'\nm.ir:1:1: note: see here\nm.ir:2:8: help: load its dialect\n";
+        assert_eq!(text, expected);
+        d = Diagnostic::new(Severity::Remark, Place::None, "two\nlines");
+        assert_eq!(render(&[d], &map, Style::Short, false), "remark: two lines\n");
+    }
+
+    #[test]
+    fn json_is_an_object() {
+        let (map, d) = example();
         let value: serde_json::Value = serde_json::from_str(&render(&[d], &map, Style::Json, false)).unwrap();
         assert_eq!((value["line"].as_u64(), value["notes"][0]["line"].as_u64()), (Some(2), Some(1)));
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::builtins::diff::Mismatch;
 use crate::builtins::split_file;
 use crate::draft::{self, Style};
+use crate::files;
 use crate::run::case::TestCase;
 use crate::run::log::quoted;
 use crate::shell::exec::CommandResult;
@@ -35,7 +36,7 @@ pub fn mend(
         let Some((golden, text)) = golden(mismatch, test, splits) else { return Ok(None) };
         return match golden {
             Golden::File(path) => {
-                std::fs::write(&path, text).map_err(|e| format!("cannot bless {}: {e}", path.display()))?;
+                files::write(&path, text).map_err(|e| format!("cannot bless {}: {e}", path.display()))?;
                 Ok(Some(format!("blessed {}", path.display())))
             }
             Golden::Part(path, name) => {
@@ -52,7 +53,8 @@ pub fn mend(
     if groups.is_empty() {
         return Ok(None);
     }
-    std::fs::write(path, insert(&source, &groups)).map_err(|e| format!("cannot draft {}: {e}", path.display()))?;
+    files::write(path, insert(&source, &groups).as_bytes())
+        .map_err(|e| format!("cannot draft {}: {e}", path.display()))?;
     Ok(Some(format!("drafted checks in {}: read them before you trust them", path.display())))
 }
 
@@ -115,7 +117,7 @@ fn replace_part(path: &Path, name: &str, text: &[u8]) -> Result<(), String> {
         return Err(failed(&"the new text ends without a newline, which a part before another cannot"));
     }
     out.extend_from_slice(&source[part.range.end..]);
-    std::fs::write(path, out).map_err(|e| failed(&e))
+    files::write(path, &out).map_err(|e| failed(&e))
 }
 
 /// The first prefix that a FileCheck command asks for.

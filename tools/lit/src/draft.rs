@@ -92,7 +92,8 @@ fn defined_symbol(line: &str) -> Option<String> {
     (defines && head[..at].ends_with(' ') && line.trim_end().ends_with('{')).then(|| head[at + 1..].trim().to_string())
 }
 
-/// Text that FileCheck takes literally: `[[` and `{{` would begin a variable or an expression.
+/// Text that FileCheck takes literally: `[[` and `{{` would begin a variable or an expression. The sign for bytes that are no UTF-8 stands for
+/// anything.
 fn escape(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -100,6 +101,7 @@ fn escape(text: &str) -> String {
         let (literal, length) = match rest.get(..2) {
             Some("[[") => ("{{\\[\\[}}", 2),
             Some("{{") => ("{{\\{\\{}}", 2),
+            _ if c == char::REPLACEMENT_CHARACTER => ("{{.+}}", c.len_utf8()),
             _ => (&rest[..c.len_utf8()], c.len_utf8()),
         };
         out.push_str(literal);

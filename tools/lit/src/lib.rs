@@ -23,6 +23,7 @@ pub mod display;
 pub mod draft;
 mod features;
 mod filecheck;
+pub mod files;
 pub mod options;
 pub mod report;
 pub mod result;

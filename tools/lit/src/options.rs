@@ -15,7 +15,7 @@ pub struct Options {
     pub paths: Vec<PathBuf>,
 
     /// Number of tests to run at the same time.
-    #[arg(short = 'j', long = "workers", alias = "threads", value_name = "N", env = "LIT_MAX_WORKERS")]
+    #[arg(short = 'j', long = "workers", alias = "threads", value_name = "N", value_parser = positive, env = "LIT_MAX_WORKERS")]
     pub jobs: Option<usize>,
     /// Prefix of the names of setting files.
     #[arg(long, value_name = "NAME", default_value = "lit")]
@@ -24,8 +24,8 @@ pub struct Options {
     #[arg(short = 'D', long = "param", value_name = "NAME=VAL", action = ArgAction::Append)]
     pub params: Vec<String>,
 
-    /// Rewrite the golden texts of exact tests to what the tools write now.
-    #[arg(long, help_heading = "Golden texts")]
+    /// Rewrite the golden texts of exact tests to what the tools write now. Refused where the variable CI is set.
+    #[arg(long, alias = "update-tests", help_heading = "Golden texts")]
     pub bless: bool,
     /// With --bless, write drafts of CHECK lines into tests that have none.
     #[arg(long, requires = "bless", help_heading = "Golden texts")]
@@ -145,7 +145,7 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = positive, help_heading = "Selection")]
     pub max_tests: Option<usize>,
     /// Most seconds for the whole run.
-    #[arg(long, value_name = "SECONDS", help_heading = "Selection")]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Selection")]
     pub max_time: Option<u64>,
     /// The order of tests.
     #[arg(long, value_enum, default_value = "smart", help_heading = "Selection")]
@@ -254,8 +254,9 @@ pub enum Order {
 }
 
 impl Options {
-    /// Parses the arguments, with those of `LIT_OPTS` after them.
+    /// Parses the arguments, with those of `LIT_OPTS` after them. `@FILE` stands for the lines of a file, each an argument.
     pub fn parse_with_environment(args: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error> {
+        let args = with_files(args)?;
         let more = std::env::var("LIT_OPTS").unwrap_or_default();
         let more = shell_words::split(&more).unwrap_or_else(|_| more.split_whitespace().map(str::to_string).collect());
         Options::try_parse_from(args.into_iter().chain(more.into_iter().map(OsString::from)))
@@ -296,6 +297,23 @@ impl Options {
         // A log without the line of its test would be of no use.
         self.print_result_after.unwrap_or(asked).max(self.log_level())
     }
+}
+
+/// The arguments, with the lines of a file in the place of its `@FILE`.
+fn with_files(args: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, clap::Error> {
+    let mut all = Vec::new();
+    for arg in args {
+        let Some(name) = arg.to_str().and_then(|a| a.strip_prefix('@')) else {
+            all.push(arg);
+            continue;
+        };
+        let text = std::fs::read_to_string(name).map_err(|e| {
+            let message = format!("cannot read the arguments in '{name}': {e}\n");
+            clap::Error::raw(clap::error::ErrorKind::Io, message)
+        })?;
+        all.extend(text.lines().map(OsString::from));
+    }
+    Ok(all)
 }
 
 fn positive(text: &str) -> Result<usize, String> {
@@ -352,5 +370,23 @@ mod tests {
     fn times() {
         assert_eq!(options(&["--time-tests", "t"]).expect("parses").time_tests, Some(20));
         assert_eq!(options(&["--time-tests=all", "t"]).expect("parses").time_tests, Some(usize::MAX));
+    }
+
+    #[test]
+    fn files_of_arguments() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("args");
+        std::fs::write(&path, "-j\n3\na b.test\n").expect("writes");
+        let args = ["lit".into(), format!("@{}", path.display()).into(), "t".into()];
+        let options = Options::parse_with_environment(args).expect("parses");
+        assert_eq!((options.jobs, options.paths), (Some(3), vec!["a b.test".into(), "t".into()]));
+        assert!(Options::parse_with_environment(["lit".into(), "@/none".into()]).is_err());
+    }
+
+    #[test]
+    fn numbers_that_leave_nothing_to_do_are_refused() {
+        for args in [["-j0", "t"], ["--max-time=0", "t"], ["--max-tests=0", "t"], ["--max-failures=0", "t"]] {
+            assert!(options(&args).is_err(), "{args:?}");
+        }
     }
 }

@@ -171,14 +171,15 @@ pub fn histogram(times: &mut [(String, f64)], slowest: usize) -> String {
     }
     times.sort_by(|a, b| b.1.total_cmp(&a.1));
     let line = "-".repeat(74);
-    let mut out = format!("Slowest Tests:\n{line}\n");
-    for (name, time) in times.iter().take(slowest) {
-        let _ = writeln!(out, "{time:.2}s: {name}");
-    }
-    // Bars of a round width, at most 20 of them.
+    // Bars of a round width, at most 20 of them, and as many digits as tell them apart.
     let longest = times[0].1.max(1e-3);
     let power = 10f64.powf((longest / 20.0).log10().floor());
     let width = [1.0, 2.0, 2.5, 5.0, 10.0].iter().map(|m| m * power).find(|w| longest / w <= 20.0).unwrap_or(longest);
+    let digits = (1.0 - power.log10().round()).max(2.0) as usize;
+    let mut out = format!("Slowest Tests:\n{line}\n");
+    for (name, time) in times.iter().take(slowest) {
+        let _ = writeln!(out, "{time:.digits$}s: {name}");
+    }
     let bars = (longest / width).floor() as usize + 1;
     let mut counts = vec![0usize; bars];
     for (_, time) in times.iter() {
@@ -188,7 +189,7 @@ pub fn histogram(times: &mut [(String, f64)], slowest: usize) -> String {
     for (index, count) in counts.iter().enumerate().rev() {
         let stars = "*".repeat(count * 40 / times.len());
         let (low, high) = (index as f64 * width, (index + 1) as f64 * width);
-        let _ = writeln!(out, "[{low:6.3}s,{high:6.3}s) :: [{stars:<40}] :: [{count}/{}]", times.len());
+        let _ = writeln!(out, "[{low:7.digits$}s,{high:7.digits$}s) :: [{stars:<40}] :: [{count}/{}]", times.len());
     }
     out.push_str(&line);
     out.push('\n');
@@ -230,6 +231,9 @@ mod tests {
         let mut times: Vec<(String, f64)> = (0..30).map(|i| (format!("t{i}"), f64::from(i) * 0.1)).collect();
         let text = histogram(&mut times, 2);
         assert!(text.contains("2.90s: t29\n2.80s: t28\n\n"), "{text}");
+        let mut short = vec![("a".to_string(), 0.00051), ("b".to_string(), 0.00049)];
+        let text = histogram(&mut short, 1);
+        assert!(text.contains("0.00051s: a\n\n") && text.contains("[0.00050s,0.00055s)"), "{text}");
         assert!(text.contains("/30]"), "{text}");
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use crate::Extensions;
@@ -12,6 +14,7 @@ use crate::config::Given;
 use crate::discovery::{Discovery, FileNames, Found};
 use crate::display::{self, Display, show};
 use crate::features::{Features, ProbeContext};
+use crate::files;
 use crate::options::{Diagnostics, Level, Options, Order};
 use crate::report::{self, Reported};
 use crate::result::{Code, TestResult};
@@ -80,7 +83,14 @@ struct Test {
     result: Option<TestResult>,
 }
 
+/// The exit status after an interruption, as a shell gives it.
+const INTERRUPTED: i32 = 130;
+
 fn run(options: &Options, program: &str) -> Result<i32, String> {
+    let in_ci = std::env::var("CI").is_ok_and(|v| !["", "0", "false"].contains(&v.as_str()));
+    if options.bless && in_ci {
+        return Err("--bless rewrites what is expected, which is never done in CI (the variable CI is set)".to_string());
+    }
     let shard = options.shard()?;
     let params: Environment = options
         .params
@@ -153,12 +163,13 @@ fn run(options: &Options, program: &str) -> Result<i32, String> {
     selected.truncate(options.max_tests.unwrap_or(usize::MAX));
 
     let begun = Instant::now();
-    execute(options, &discovery, params, &mut tests, &selected, program)?;
+    let end = execute(options, &discovery, params, &mut tests, &selected, program)?;
     let elapsed = begun.elapsed().as_secs_f64();
     if !options.skip_test_time_recording {
         record_times(&discovery, &tests, &mut suite_times, program);
     }
-    finish(options, &discovery, &tests, shard.map(|_| selected.as_slice()), elapsed)
+    let status = finish(options, &discovery, &tests, shard.map(|_| selected.as_slice()), elapsed)?;
+    Ok(if end == supervisor::End::Interrupted { INTERRUPTED } else { status })
 }
 
 /// Runs the selected tests and notes their results; those of the others too.
@@ -169,7 +180,7 @@ fn execute(
     tests: &mut [Test],
     selected: &[usize],
     program: &str,
-) -> Result<(), String> {
+) -> Result<supervisor::End, String> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = options.jobs.filter(|&n| n > 0).unwrap_or(cores).min(selected.len());
     let color = display::use_color(options);
@@ -203,7 +214,12 @@ fn execute(
     let deadline = options.max_time.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut display = Display::new(options, selected.len(), tests.len(), threads);
     let mut failures = 0;
-    let end = supervisor::run(&setup, jobs, deadline, |id, result| {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let registered = signal_hook::flag::register(signal, interrupted.clone());
+        registered.map_err(|e| format!("cannot wait for signals: {e}"))?;
+    }
+    let end = supervisor::run(&setup, jobs, deadline, &interrupted, |id, result| {
         display.result(&tests[id].name, &result);
         failures += usize::from(result.code.is_failure());
         tests[id].result = Some(result);
@@ -216,6 +232,7 @@ fn execute(
         supervisor::End::Stopped => {
             eprintln!("warning: reached maximum number of test failures, skipping remaining tests");
         }
+        supervisor::End::Interrupted => eprintln!("  interrupted by user, skipping remaining tests"),
     }
     for &id in selected {
         tests[id].result.get_or_insert_with(|| TestResult::new(Code::Skipped, ""));
@@ -223,7 +240,7 @@ fn execute(
     for test in tests {
         test.result.get_or_insert_with(|| TestResult::new(Code::Excluded, ""));
     }
-    Ok(())
+    Ok(end)
 }
 
 fn order(tests: &mut [Test], options: &Options) {
@@ -313,7 +330,9 @@ fn finish(
     }
     let write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| match path {
         None => Ok(()),
-        Some(path) => std::fs::write(path, text()).map_err(|e| format!("cannot write {}: {e}", path.display())),
+        Some(path) => {
+            files::write(path, text().as_bytes()).map_err(|e| format!("cannot write {}: {e}", path.display()))
+        }
     };
     write(&options.output, &|| report::json(&in_files, elapsed))?;
     write(&options.xunit_xml_output, &|| report::xunit(&in_files, elapsed))?;

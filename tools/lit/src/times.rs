@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::files;
+
 const NAME: &str = ".lit_test_times.txt";
 
 /// What is known of the last run of a test.
@@ -42,7 +44,7 @@ pub fn note(times: &mut Times, path: &str, elapsed: f64, failed: bool) {
 pub fn write(exec_root: &Path, times: &Times) -> Result<(), String> {
     let text: String = times.iter().map(|(path, time)| format!("{time:e} {path}\n")).collect();
     let path = exec_root.join(NAME);
-    std::fs::write(&path, text).map_err(|e| format!("could not save test times to {}: {e}", path.display()))
+    files::write(&path, text.as_bytes()).map_err(|e| format!("could not save test times to {}: {e}", path.display()))
 }
 
 #[cfg(test)]

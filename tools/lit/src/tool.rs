@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::files::{MOST, TOO_LONG};
+
 /// The environment variables of a command.
 pub type Environment = BTreeMap<String, String>;
 
@@ -89,19 +91,37 @@ impl Registry {
 
 /// A byte buffer that several writers share, so that standard output and standard error can be one stream.
 #[derive(Clone, Default)]
-pub struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
+pub struct SharedBuffer(Arc<Mutex<Collected>>);
+
+/// What was collected of a stream.
+#[derive(Clone, Debug, Default)]
+pub struct Collected {
+    /// The bytes, at most [`MOST`].
+    pub bytes: Vec<u8>,
+    /// Whether there were more.
+    pub cut: bool,
+}
 
 impl SharedBuffer {
     /// Takes what was written so far.
-    pub fn take(&self) -> Vec<u8> {
+    pub fn take(&self) -> Collected {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
+        let mut collected = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MOST - collected.bytes.len();
+        if room < bytes.len() {
+            collected.cut = true;
+        }
+        if room == 0 && !bytes.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::StorageFull, TOO_LONG));
+        }
+        let taken = &bytes[..bytes.len().min(room)];
+        collected.bytes.extend_from_slice(taken);
+        Ok(taken.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -4,7 +4,9 @@
 
 mod common;
 
-use std::time::Duration;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use common::Suite;
 use rinductor_lit::{Extensions, ToolCall};
@@ -24,6 +26,10 @@ fn extensions() -> Extensions {
     });
     extensions.tools.register("shouts", |_: ToolCall<'_>| {
         println!("this goes past the runner");
+        0
+    });
+    extensions.tools.register("endless", |call: ToolCall<'_>| {
+        while call.stdout.write_all(&[b'x'; 1 << 16]).is_ok() {}
         0
     });
     extensions.tools.register("overflows", |_: ToolCall<'_>| recurse(1));
@@ -109,6 +115,80 @@ fn hangs() {
     expect(&suite(&tests, ""), &["-j2", "--timeout=2", "--no-in-process"], &expected);
 }
 
+/// Endless output, and input, take no endless memory.
+fn floods() {
+    let tests = [
+        ("endless", "RUN: endless\n"),
+        ("endless-not", "RUN: not endless\n"),
+        ("process", "RUN: yes\n"),
+        ("between", "RUN: yes | count 3\n"),
+        ("file", "RUN: cat /dev/zero | count 0\n"),
+        ("device", "RUN: sh -c 'exit 1' > /dev/full\n"),
+        ("head", "RUN: yes | head -n 1 > /dev/null; true\n"),
+    ];
+    let expected = [
+        ("endless", "FAIL"),
+        ("endless-not", "FAIL"),
+        ("process", "FAIL"),
+        ("between", "UNRESOLVED"),
+        ("file", "FAIL"),
+        ("device", "FAIL"),
+        ("head", "PASS"),
+    ];
+    let ran = expect(&suite(&tests, ""), &["-j1", "--timeout=100"], &expected);
+    for name in ["endless", "process", "between", "file"] {
+        let log = &ran.logs[&format!("{name}.test")];
+        assert!(log.contains("it is longer than 256 MiB"), "{name}: {}", &log[log.len().saturating_sub(1000)..]);
+    }
+}
+
+/// What ends the worker from outside of it is found, and no other test is blamed.
+fn killers() {
+    let killer = "RUN: sh -c 'kill -9 $PPID'\n";
+    let tests = [("killer-1", killer), ("killer-2", killer), ("slow", "RUN: sleep 0.2\n")];
+    let expected = [("killer-1", "UNRESOLVED"), ("killer-2", "UNRESOLVED"), ("slow", "PASS")];
+    expect(&suite(&tests, ""), &["-j6"], &expected);
+}
+
+fn hanging_files() {
+    let tests = [("fifo", "RUN: rm -f %t && mkfifo %t && cat %t\n")];
+    expect(&suite(&tests, "in_process_timeout = 1\n"), &["-j2"], &[("fifo", "TIMEOUT")]);
+}
+
+/// A run that is interrupted says what came of it so far; one that is killed leaves no process behind either.
+fn interruptions() {
+    use rustix::process::{Pid, Signal, kill_process};
+    for (signal, status) in [(Signal::INT, Some(130)), (Signal::TERM, Some(130)), (Signal::KILL, None)] {
+        let tests = [("sleeps", "RUN: sh -c 'echo $$ > %S/pid; exec sleep 100'\n"), ("waits", "RUN: sleep 100\n")];
+        let suite = suite(&tests, "");
+        let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
+        command.arg(suite.path("")).args(["-j1", "--order=lexical"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().expect("the runner starts");
+        let begun = Instant::now();
+        let pid = loop {
+            let text = std::fs::read_to_string(suite.path("pid")).unwrap_or_default();
+            match text.strip_suffix('\n').and_then(|t| t.parse::<u32>().ok()) {
+                Some(pid) => break pid,
+                None => assert!(begun.elapsed() < Duration::from_secs(60), "the test does not start"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let runner = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(runner, signal).expect("it is there");
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), status, "{signal:?}");
+        if status.is_some() {
+            let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            assert!(out.contains("Skipped:  2 (4.76%)") && out.contains("40 passed, 0 failed"), "{out}");
+            assert!(err.contains("interrupted by user, skipping remaining tests"), "{err}");
+        }
+        while Path::new(&format!("/proc/{pid}")).exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "a process of a test is left behind");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
 fn surroundings() {
     let suite = suite(
         &[
@@ -135,6 +215,10 @@ fn main() {
         ("panics", panics as fn()),
         ("deaths_of_the_worker", deaths_of_the_worker),
         ("hangs", hangs),
+        ("floods", floods),
+        ("killers", killers),
+        ("hanging_files", hanging_files),
+        ("interruptions", interruptions),
         ("surroundings", surroundings),
     ] {
         test();

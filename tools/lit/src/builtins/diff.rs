@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
 use super::{Output, options};
+use crate::files;
 
 /// The two sides of a comparison that found a difference, as they were read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ pub fn diff(args: &[String], stdin: &[u8], cwd: &Path) -> (Output, Option<Mismat
         how.trees(&cwd.join(left), &cwd.join(right), &mut output);
         return (output, None);
     }
-    let read = |name: &String| if name == "-" { Ok(stdin.to_vec()) } else { std::fs::read(cwd.join(name)) };
+    let read = |name: &String| if name == "-" { Ok(stdin.to_vec()) } else { files::read(&cwd.join(name)) };
     let failed = |name: &String, e: std::io::Error| {
         (Output::failed(1, format!("Error: 'diff' command failed, {e}: '{name}'")), None)
     };
@@ -157,7 +158,7 @@ impl Comparison {
                 output.code = 1;
                 output.stdout.extend_from_slice(line.as_bytes());
             }
-            _ => match (std::fs::read(left), std::fs::read(right)) {
+            _ => match (files::read(left), files::read(right)) {
                 (Ok(a), Ok(b)) => {
                     let (a_name, b_name) = (left.to_string_lossy(), right.to_string_lossy());
                     if let Some(text) = self.texts((&a_name, &a), (&b_name, &b)) {

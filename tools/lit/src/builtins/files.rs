@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Output, options};
+use crate::files;
 
 /// `cat [-v] [FILE…]`; without files, standard input.
 pub fn cat(args: &[String], stdin: &[u8], cwd: &Path) -> Output {
@@ -15,7 +16,7 @@ pub fn cat(args: &[String], stdin: &[u8], cwd: &Path) -> Output {
     }
     let mut out = Vec::new();
     for name in &parsed.operands {
-        let content = if name == "-" { Ok(stdin.to_vec()) } else { std::fs::read(cwd.join(name)) };
+        let content = if name == "-" { Ok(stdin.to_vec()) } else { files::read(&cwd.join(name)) };
         match content {
             Ok(content) if parsed.options.is_empty() => out.extend_from_slice(&content),
             Ok(content) => show_nonprinting(&content, &mut out),

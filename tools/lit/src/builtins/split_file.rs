@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Output, options};
+use crate::files;
 
 /// One part of a split file.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,23 +53,25 @@ pub fn parts(text: &[u8]) -> Result<Vec<Part<'_>>, (usize, String)> {
     if parts.is_empty() { Err((0, "no part separator was found".to_string())) } else { Ok(parts) }
 }
 
+const USAGE: &str = "usage: split-file [--leading-lines] INPUT OUTPUT-DIRECTORY\n\n\
+                     Writes the parts of a file, each after a line like '//--- name', as files of their own.\n\
+                     With --leading-lines, lines keep their numbers.\n";
+
 /// Runs `split-file [--leading-lines] INPUT OUTPUT-DIRECTORY`.
 pub fn split_file(args: &[String], stdin: &[u8], cwd: &Path) -> Output {
     let message = |m: String| Output::failed(1, format!("split-file: error: {m}"));
-    // LLVM accepts one dash as well as two.
-    let args: Vec<String> = args
-        .iter()
-        .map(|a| if a.starts_with("-l") || a.starts_with("-n") { format!("-{a}") } else { a.clone() })
-        .collect();
-    let parsed = match options::parse(&args, "", &["leading-lines", "no-leading-lines"]) {
+    let parsed = match options::parse(args, "", &["leading-lines", "no-leading-lines", "help"]) {
         Ok(parsed) => parsed,
         Err(e) => return message(e),
     };
+    if parsed.options.iter().any(|(name, _)| name == "--help") {
+        return Output::text(USAGE);
+    }
     let [input, output] = parsed.operands.as_slice() else {
         return message("an input file and an output directory are needed".to_string());
     };
     let leading = parsed.options.last().is_some_and(|(name, _)| name == "--leading-lines");
-    let text = match if input == "-" { Ok(stdin.to_vec()) } else { std::fs::read(cwd.join(input)) } {
+    let text = match if input == "-" { Ok(stdin.to_vec()) } else { files::read(&cwd.join(input)) } {
         Ok(text) => text,
         Err(e) => return message(format!("{input}: {e}")),
     };

@@ -1,11 +1,12 @@
 //! Gives tests to a worker process and collects their results. If the worker dies, the tests that it had are run again
-//! with their tools as processes of their own, by a new worker.
+//! with their tools as processes of their own, by a new worker; and if that dies too, one at a time, to find the one that kills it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,8 @@ pub enum End {
     OutOfTime,
     /// The receiver of results wanted no more.
     Stopped,
+    /// The user wanted no more.
+    Interrupted,
 }
 
 struct Worker {
@@ -34,12 +37,15 @@ struct Worker {
 
 impl Worker {
     fn start(setup: &[u8]) -> Result<Worker, String> {
+        use std::os::unix::process::CommandExt;
         let failed = |e: std::io::Error| format!("cannot start a worker process: {e}");
         let program = std::env::current_exe().map_err(failed)?;
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         let mut command = Command::new(program);
         // Standard error is a pipe, as it is for a tool that is a process: a terminal there would change the width of help texts.
         command.arg(AS_WORKER).stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::piped());
+        // A group of its own: the signals of the terminal are for this process, which then ends the worker.
+        command.process_group(0);
         let mut child = command.spawn().map_err(failed)?;
         if let Some(mut stderr) = child.stderr.take() {
             std::thread::spawn(move || drop(std::io::copy(&mut stderr, &mut std::io::stderr())));
@@ -76,11 +82,15 @@ impl Worker {
     }
 }
 
-/// Runs the jobs. `on_result` gets each result as it comes, and says whether to go on.
+/// How often to look whether the user wants no more.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Runs the jobs. `on_result` gets each result as it comes, and says whether to go on; so does `interrupted`.
 pub fn run(
     setup: &Setup,
     jobs: Vec<Job>,
     deadline: Option<Instant>,
+    interrupted: &AtomicBool,
     mut on_result: impl FnMut(usize, TestResult) -> bool,
 ) -> Result<End, String> {
     let mut first = serde_json::to_vec(setup).map_err(|e| e.to_string())?;
@@ -90,8 +100,13 @@ pub fn run(
     let mut worker = Worker::start(&first)?;
     // A few more than there are threads, so that no thread waits for the way to here and back.
     let window = setup.threads + setup.threads.min(16);
+    // How many of the next jobs run alone.
+    let mut alone = 0_usize;
     let end = loop {
-        while running.len() < window
+        if interrupted.load(Ordering::SeqCst) {
+            break End::Interrupted;
+        }
+        while running.len() < if alone > 0 { 1 } else { window }
             && let Some(job) = queue.pop_front()
         {
             worker.send(&job);
@@ -100,11 +115,14 @@ pub fn run(
         if running.is_empty() {
             break End::Complete;
         }
-        let wait = deadline.map_or(Duration::from_secs(3600), |d| d.saturating_duration_since(Instant::now()));
+        let wait = deadline.map_or(PAUSE, |d| d.saturating_duration_since(Instant::now()).min(PAUSE));
         match worker.answers.recv_timeout(wait) {
             Ok(done) => {
-                if running.remove(&done.id).is_some() && !on_result(done.id, done.result) {
-                    break End::Stopped;
+                if running.remove(&done.id).is_some() {
+                    alone = alone.saturating_sub(1);
+                    if !on_result(done.id, done.result) {
+                        break End::Stopped;
+                    }
                 }
             }
             Err(RecvTimeoutError::Timeout) if deadline.is_some_and(|d| Instant::now() >= d) => break End::OutOfTime,
@@ -112,12 +130,17 @@ pub fn run(
             Err(RecvTimeoutError::Disconnected) => {
                 worker.stop();
                 let mut stop = false;
-                // A test whose tools were processes already is to blame only if there is no other.
-                let all_isolated = running.values().all(|job| job.isolated);
+                // Tools that are processes do not end the worker; what a test does to it all the same is found by running it alone.
+                let isolated = running.values().all(|job| job.isolated);
+                let found = isolated && running.len() == 1;
+                if isolated && !found {
+                    alone = running.len();
+                } else if found {
+                    alone = alone.saturating_sub(1);
+                }
                 for (id, job) in std::mem::take(&mut running) {
-                    if all_isolated {
-                        // Not a tool of this test, then, but the runner itself; once more would be no different.
-                        let message = "the process of the test runner crashed twice while this test was running";
+                    if found {
+                        let message = "the process of the test runner ended while this test alone was running in it";
                         stop |= !on_result(id, TestResult::new(Code::Unresolved, message));
                     } else {
                         queue.push_front(Job { isolated: true, ..job });

@@ -103,11 +103,15 @@ fn serve(extensions: Extensions, socket: UnixStream) -> std::io::Result<()> {
     }
     let watcher = pool.clone();
     std::thread::spawn(move || watcher.watch());
-    for line in lines {
-        let job: Job = serde_json::from_str(&line?)?;
+    for line in lines.map_while(Result::ok) {
+        let Ok(job) = serde_json::from_str::<Job>(&line) else { break };
         if sender.send(job).is_err() {
             break;
         }
+    }
+    // The supervisor is gone, so nobody waits for the tests that run: their processes are not left behind.
+    for test in lock(&pool.watched).iter() {
+        test.control.stop();
     }
     Ok(())
 }
@@ -201,8 +205,8 @@ impl Pool {
             if stopped.elapsed() > GRACE && !test.answered.swap(true, Ordering::SeqCst) {
                 lock(&self.watched).retain(|w| !Arc::ptr_eq(w, test));
                 let seconds = test.started.elapsed().as_secs_f64();
-                let what = "a tool that runs in the process of the test runner does not come to an end";
-                let advice = "run it with --no-in-process to see it as a process of its own";
+                let what = "a command that runs in the process of the test runner does not come to an end";
+                let advice = "run it with --no-in-process to see tools as processes of their own";
                 let log = format!("Timeout: {what} (after {seconds:.1} seconds)\n{advice}\n");
                 let mut result = TestResult::new(Code::Timeout, log);
                 result.elapsed = Some(seconds);

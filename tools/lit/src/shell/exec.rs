@@ -12,12 +12,13 @@ use std::thread::JoinHandle;
 
 use crate::builtins::{self, Output, diff::Mismatch};
 use crate::config::normal;
+use crate::files::{self, MOST, TOO_LONG};
 use crate::shell::glob;
 use crate::shell::lexer::Word;
 use crate::shell::parser::{Command, CommandLine, Join, Pipeline};
 use crate::shell::process::{self, Control, Setting};
 use crate::shell::redirect::{self, RedirectError, Stream, Streams, Written};
-use crate::tool::{Environment, SharedBuffer, ToolCall};
+use crate::tool::{Collected, Environment, SharedBuffer, ToolCall};
 use crate::toolbox::{Found, Toolbox};
 
 /// What one command did, for the log.
@@ -92,8 +93,10 @@ struct Stage {
     negations: Vec<Negation>,
     written: Vec<Written>,
     process: Option<process::Running>,
-    stdout: Option<JoinHandle<Vec<u8>>>,
-    stderr: Option<JoinHandle<Vec<u8>>>,
+    stdout: Option<JoinHandle<Collected>>,
+    stderr: Option<JoinHandle<Collected>>,
+    /// Whether it wrote more than is kept.
+    cut: bool,
 }
 
 /// The names that the shell runs itself when they stand alone.
@@ -165,9 +168,11 @@ impl<'a> Shell<'a> {
     fn finish(&mut self, stages: Vec<Stage>) -> Vec<i32> {
         let mut exits = Vec::new();
         for mut stage in stages {
-            let collected = |thread: Option<JoinHandle<Vec<u8>>>, into: &mut Vec<u8>| {
-                if let Some(bytes) = thread.and_then(|t| t.join().ok()) {
-                    into.extend_from_slice(&bytes);
+            let mut cut = stage.cut;
+            let mut collected = |thread: Option<JoinHandle<Collected>>, into: &mut Vec<u8>| {
+                if let Some(collected) = thread.and_then(|t| t.join().ok()) {
+                    into.extend_from_slice(&collected.bytes);
+                    cut |= collected.cut;
                 }
             };
             collected(stage.stdout.take(), &mut stage.result.stdout);
@@ -176,10 +181,16 @@ impl<'a> Shell<'a> {
                 stage.result.exit = process.wait(self.control);
             }
             stage.result.exit = negated(stage.result.exit, &stage.negations);
+            if cut {
+                // What nobody has seen cannot be as it should.
+                stage.result.exit = stage.result.exit.max(1);
+                stage.result.stderr.extend_from_slice(format!("error: the output was cut: {TOO_LONG}\n").as_bytes());
+            }
             stage.result.timed_out = self.control.timed_out();
             if stage.result.exit != 0 {
-                for written in &stage.written {
-                    if let Ok(text) = std::fs::read(&written.path) {
+                // A device may have no end.
+                for written in stage.written.iter().filter(|w| w.path.is_file()) {
+                    if let Ok(text) = files::read(&written.path) {
                         stage.result.outputs.push((written.name.clone(), text));
                     }
                 }
@@ -206,6 +217,7 @@ impl<'a> Shell<'a> {
             process: None,
             stdout: None,
             stderr: None,
+            cut: false,
         };
         let Some((first, rest)) = words.split_first() else {
             // As in lit, `env` without a command shows the environment in the log, and the pipeline ends there.
@@ -227,10 +239,10 @@ impl<'a> Shell<'a> {
             }
             let rest = rest.iter().map(|w| w.text.clone()).collect::<Vec<_>>();
             let globbed: Vec<String> = words[1..].iter().flat_map(|w| self.expanded(w)).collect();
-            let streams = self.streams(command)?;
+            // As in lit, only `echo` looks at its redirections.
+            let streams = if name.ends_with("echo") { self.streams(command)? } else { Streams::default() };
             stage.written = streams.written.clone();
-            let plain = matches!((&streams.stdin, &streams.stderr), (Stream::Default, Stream::Default));
-            if name.ends_with("echo") && !plain {
+            if !matches!((&streams.stdin, &streams.stderr), (Stream::Default, Stream::Default)) {
                 return Err(StageError::Command(format!("stdin and stderr redirects not supported for {name}")));
             }
             let output = self.alone(&name, &rest, &globbed).map_err(StageError::Command)?;
@@ -243,7 +255,8 @@ impl<'a> Shell<'a> {
         args.extend(rest.iter().flat_map(|w| self.expanded(w)));
         if matches!(args[0].as_str(), "cat" | "diff" | "echo" | "count" | "split-file" | "true" | "false") {
             let stdin = self.input(&streams, flow)?;
-            let output = self.stream_builtin(&args, &stdin, &mut stage.result);
+            let control = self.control;
+            let output = control.in_process(|| self.stream_builtin(&args, &stdin, &mut stage.result));
             self.deliver(&mut stage, output, streams, feeds_next, flow);
             return Ok(stage);
         }
@@ -274,15 +287,16 @@ impl<'a> Shell<'a> {
                     cwd: &self.cwd,
                     env: command_env,
                 };
-                self.control.set_in_process(true);
-                let code = catch_unwind(AssertUnwindSafe(|| tool.run(call)));
-                self.control.set_in_process(false);
+                self.control.count_call();
+                let code = self.control.in_process(|| catch_unwind(AssertUnwindSafe(|| tool.run(call))));
                 let code = code.unwrap_or_else(|panic| {
                     let text = crate::run::panics::describe(panic.as_ref());
                     let _ = writeln!(err, "{}: crashed: {text}", args[0]);
                     -6
                 });
-                let output = Output { code, stdout: stdout.take(), stderr: stderr.take() };
+                let (stdout, stderr) = (stdout.take(), stderr.take());
+                stage.cut = stdout.cut || stderr.cut;
+                let output = Output { code, stdout: stdout.bytes, stderr: stderr.bytes };
                 if code == 2 && output.stderr.windows(22).any(|w| w == b"no check strings found") {
                     stage.result.unchecked = Some(stdin);
                 }
@@ -405,7 +419,7 @@ impl<'a> Shell<'a> {
                 self.limits.retain(|(l, _)| *l != letter);
                 self.limits.push((letter, value));
             }
-            "echo" | "@echo" => return Ok(Output::text(builtins::echo::echo(globbed))),
+            "echo" | "@echo" => return Ok(Output::text(builtins::echo::alone(globbed))),
             _ => {}
         }
         Ok(Output::default())
@@ -416,7 +430,7 @@ impl<'a> Shell<'a> {
         let (name, args) = (args[0].as_str(), &args[1..]);
         match name {
             "cat" => builtins::files::cat(args, stdin, &self.cwd),
-            "echo" => Output::text(builtins::echo::echo(args)),
+            "echo" => Output::text(builtins::echo::piped(args)),
             "count" => builtins::count::count(args, stdin),
             "false" => Output { code: 1, ..Output::default() },
             "diff" => {
@@ -448,19 +462,12 @@ impl<'a> Shell<'a> {
     fn input(&self, streams: &Streams, flow: &mut Flow) -> Result<Vec<u8>, StageError> {
         let flow = std::mem::replace(flow, Flow::Nothing);
         let unreadable = |e: io::Error| StageError::Unresolved(format!("cannot read standard input: {e}"));
-        let mut bytes = Vec::new();
         match (&streams.stdin, flow) {
-            (Stream::File(file), _) => {
-                let mut file: &File = file;
-                file.read_to_end(&mut bytes).map_err(unreadable)?;
-            }
-            (_, Flow::Bytes(ready)) => bytes = ready,
-            (_, Flow::Pipe(mut pipe)) => {
-                pipe.read_to_end(&mut bytes).map_err(unreadable)?;
-            }
-            (_, Flow::Nothing) => {}
+            (Stream::File(file), _) => files::read_all(file).map_err(unreadable),
+            (_, Flow::Bytes(ready)) => Ok(ready),
+            (_, Flow::Pipe(pipe)) => files::read_all(pipe).map_err(unreadable),
+            (_, Flow::Nothing) => Ok(Vec::new()),
         }
-        Ok(bytes)
     }
 
     /// Sends what a stage in this process wrote where its redirections say.
@@ -590,8 +597,10 @@ fn start(
     let collect = |mut reader: PipeReader| {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
-            let _ = reader.read_to_end(&mut bytes);
-            bytes
+            let _ = (&mut reader).take(MOST as u64).read_to_end(&mut bytes);
+            // The end of the reader ends a program that goes on writing.
+            let cut = bytes.len() == MOST && reader.read(&mut [0]).is_ok_and(|n| n > 0);
+            Collected { bytes, cut }
         })
     };
     stage.stderr = error_pipe.map(collect);

@@ -37,15 +37,23 @@ impl Control {
         }
     }
 
-    /// How long a tool has been running in this process by now; none if none is.
+    /// How long a tool or a built-in command has been running in this process by now; none if none is.
     pub fn in_process_for(&self) -> Option<Duration> {
         self.in_process_since.lock().unwrap_or_else(PoisonError::into_inner).map(|since| since.elapsed())
     }
 
-    /// Notes that a tool begins (or, with `false`, has ended) to run in this process.
-    pub fn set_in_process(&self, running: bool) {
-        self.calls.fetch_add(u32::from(running), Ordering::Relaxed);
-        *self.in_process_since.lock().unwrap_or_else(PoisonError::into_inner) = running.then(Instant::now);
+    /// Runs something in this process, which the watching thread then sees.
+    pub fn in_process<T>(&self, work: impl FnOnce() -> T) -> T {
+        let set = |since| *self.in_process_since.lock().unwrap_or_else(PoisonError::into_inner) = since;
+        set(Some(Instant::now()));
+        let done = work();
+        set(None);
+        done
+    }
+
+    /// Counts a tool that is called in this process.
+    pub fn count_call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many processes were started, and how many tools were called in this process.

@@ -7,9 +7,10 @@ use crate::shell::glob;
 use crate::shell::parser::{Command, Redirect};
 
 /// Where one of the streams of a command goes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub enum Stream {
     /// Where it goes without redirection: the next command, or the log.
+    #[default]
     Default,
     /// Standard error into standard output.
     ToStdout,
@@ -27,7 +28,7 @@ pub struct Written {
 }
 
 /// The streams of a command.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Streams {
     /// Standard input; `Default` or `File`.
     pub stdin: Stream,

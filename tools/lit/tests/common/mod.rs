@@ -64,7 +64,7 @@ impl Suite {
         let _ = std::fs::remove_file(&json);
         let mut command = Command::new(&self.program);
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("LIT_") || name == "FILECHECK_OPTS" {
+            if name.to_string_lossy().starts_with("LIT_") || name == "FILECHECK_OPTS" || name == "CI" {
                 command.env_remove(name);
             }
         }

@@ -67,3 +67,15 @@ fn drafts_are_marked_and_pass() {
     suite.file("d.test.in", &program.replace("relu %x", "relu %y"));
     assert_eq!(suite.run(&[]).codes["d.test"], "FAIL", "the draft checks something");
 }
+
+#[test]
+fn nothing_is_blessed_in_ci() {
+    let suite = suite();
+    for option in ["--bless", "--update-tests"] {
+        let ran = suite.run_with(&[option], &[("CI", "true")]);
+        assert_eq!((ran.status, ran.codes.len()), (2, 0));
+        assert!(ran.stderr.contains("--bless rewrites what is expected, which is never done in CI"), "{}", ran.stderr);
+    }
+    assert_eq!(suite.read("file.test.expected"), "old\n");
+    assert_eq!(suite.run_with(&["--bless"], &[("CI", "false")]).status, 0);
+}
