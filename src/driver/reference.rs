@@ -1,9 +1,11 @@
 //! Running a function on the reference interpreter with the runtime's tensors and extern ops.
 
 use crate::dialects::infos::OpInfos;
+use crate::interp::rounding::Rounding;
 use crate::interp::value::{Array, for_each_point};
 use crate::interp::{self, ExternArg, ExternCall, Externs, Input, Output};
 use crate::ir::{Ir, Op};
+use crate::rewrite::{RuleRewriter, RuleSet, greedy};
 use crate::runtime::ops::{Attr, Attrs, extern_op};
 use crate::runtime::tensor::Tensor;
 use crate::support::Diagnostic;
@@ -117,6 +119,28 @@ impl Externs for RuntimeExterns {
     }
 }
 
+/// Interprets a function with the runtime's extern ops. An op that has no definition but a decomposition means what that says: it is written so
+/// before (the interpreter itself knows no rewriting).
+///
+/// # Errors
+/// As [`interp::run`].
+pub fn interpret(
+    ir: &Ir,
+    func: Op,
+    inputs: &[Input],
+    definitions: &dyn OpInfos,
+    rounding: Option<Rounding>,
+) -> Result<Vec<Output>, Diagnostic> {
+    let undefined = |name: &str| definitions.def(name).is_some_and(|d| d.semantics.is_empty());
+    if !ir.nested_ops(func).iter().any(|&op| undefined(ir.op_name(op))) {
+        return interp::run_rounding(ir, func, inputs, definitions, &RuntimeExterns, rounding);
+    }
+    let mut ir = ir.clone();
+    let rules = RuleSet::compile(definitions, |r| r.decomposition && undefined(&r.pattern.op.text));
+    greedy(&mut ir, func, definitions, &mut RuleRewriter::new(&rules, definitions, false));
+    interp::run_rounding(&ir, func, inputs, definitions, &RuntimeExterns, rounding)
+}
+
 /// Runs a function; mutated arguments are written back into the tensors that were passed.
 ///
 /// # Errors
@@ -131,7 +155,7 @@ pub fn run(ir: &Ir, func: Op, arguments: &[Argument], definitions: &dyn OpInfos)
             Argument::None => return Err(Diagnostic::error_nowhere("an argument is None")),
         });
     }
-    let outputs = interp::run(ir, func, &inputs, definitions, &RuntimeExterns)?;
+    let outputs = interpret(ir, func, &inputs, definitions, None)?;
     for (a, i) in arguments.iter().zip(&inputs) {
         if let (Argument::Tensor(t), Input::Tensor(now)) = (a, i) {
             let now = to_tensor(now).map_err(odd)?;

@@ -17,7 +17,6 @@ use crate::dialects::loops::{sizes_of, strides_of};
 use crate::dialects::{aten, func, kernels, loops, sym};
 use crate::dialects::{dtype_of, symbols};
 use crate::ir::{Attr, AttrData, Ir, Loc, Op, TypeData, Value};
-use crate::rewrite::{RuleRewriter, RuleSet, greedy};
 use crate::support::Diagnostic;
 use rinductor_defs::{Arg, Number, OpDef};
 use rinductor_index::{Atom, Expr, SymId};
@@ -199,7 +198,6 @@ impl Interp<'_> {
             }
         }
         self.admit(func)?;
-        self.decompose(func);
         for op in self.ir.block_op_list(body) {
             if self.ir.is_op(op, func::ReturnOp::NAME) {
                 return self.ir.operand_list(op).into_iter().map(|v| self.output(op, v)).collect();
@@ -222,16 +220,6 @@ impl Interp<'_> {
         match wrong.into_iter().next() {
             Some((op, d)) => Err(Trap { message: d.message, loc: Some(self.ir.op(op).loc) }),
             None => Ok(()),
-        }
-    }
-
-    /// An op that has no definition but a decomposition means what that says. (An extern op without one is left.)
-    fn decompose(&mut self, func: Op) {
-        let infos = self.definitions;
-        let undefined = |name: &str| infos.def(name).is_some_and(|d| d.semantics.is_empty());
-        if self.ir.nested_ops(func).iter().any(|&op| undefined(self.ir.op_name(op))) {
-            let rules = RuleSet::compile(infos, |r| r.decomposition && undefined(&r.pattern.op.text));
-            greedy(&mut self.ir, func, infos, &mut RuleRewriter::new(&rules, infos, false));
         }
     }
 

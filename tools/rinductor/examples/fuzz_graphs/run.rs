@@ -3,11 +3,11 @@
 use crate::graph::{Argument, Built, Graph};
 use rinductor::driver::compiled::Compiled;
 use rinductor::driver::pipelines::catalog;
-use rinductor::driver::reference::{self, RuntimeExterns};
+use rinductor::driver::reference;
 use rinductor::driver::session::Dialects;
 use rinductor::interp::rounding::Rounding;
 use rinductor::interp::value::{Array, for_each_point};
-use rinductor::interp::{self, Input, Output};
+use rinductor::interp::{Input, Output};
 use rinductor::ir::{Ir, Op};
 use rinductor::pass::OpInfos;
 use rinductor::pass::manager::{Config, Manager, Sink};
@@ -116,8 +116,7 @@ pub fn reference(built: &Built, dialects: &Dialects) -> Result<Reference, String
 fn reference_of(built: &Built, dialects: &Dialects, roundings: u64) -> Result<Reference, String> {
     let run = |rounding: Option<Rounding>| {
         let inputs = copies(&built.arguments);
-        let outputs =
-            interp::run_rounding(&built.ir, built.func, &inputs, &*dialects.library, &RuntimeExterns, rounding);
+        let outputs = reference::interpret(&built.ir, built.func, &inputs, &*dialects.library, rounding);
         outputs.map(|o| (tensors(o), elements(&inputs))).map_err(|d| d.message)
     };
     let (results, inputs) = run(None)?;
@@ -214,7 +213,7 @@ fn lower(ir: &mut Ir, passes: &str, built: &Built, reference: &Reference, dialec
         }
         let func = forward(ir).ok_or_else(|| tell("@forward is gone".into()))?;
         let inputs = copies(&built.arguments);
-        let now = interp::run(ir, func, &inputs, &*dialects.library, &RuntimeExterns).map_err(|d| tell(d.message))?;
+        let now = reference::interpret(ir, func, &inputs, &*dialects.library, None).map_err(|d| tell(d.message))?;
         if let Some(what) = difference(reference, &tensors(now)) {
             return Err(tell(what));
         }
