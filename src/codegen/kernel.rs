@@ -159,7 +159,7 @@ fn read_axis(ir: &Ir, exprs: &mut Exprs, attr: crate::ir::Attr) -> Option<Axis> 
     };
     let kind = match ir.as_str(ir.dict_get(*dict, "kind")?)? {
         "parallel" => AxisKind::Parallel,
-        "reduce" | "persistent" => AxisKind::Reduce,
+        "reduce" => AxisKind::Reduce,
         _ => return None,
     };
     Some(Axis { name, extent, tile, kind })

@@ -30,7 +30,7 @@ pub fn axes_of(ir: &Ir, func: Op) -> Option<Vec<Axis>> {
             Some(Axis {
                 name: ir.as_str(ir.dict_get(d, "name")?)?.to_string(),
                 extent: *exprs.first()?,
-                tile: ir.as_int(ir.dict_get(d, "tile")?)?,
+                tile: ir.as_int(ir.dict_get(d, "tile")?).filter(|&t| t >= 1)?,
                 reduced: match ir.as_str(ir.dict_get(d, "kind")?)? {
                     "parallel" => false,
                     "reduce" => true,

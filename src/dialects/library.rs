@@ -6,7 +6,7 @@
 use super::format::format_of;
 use super::instance::instance_of;
 use super::signature;
-use super::{aten, kernels, mutation};
+use super::{aten, kernel_verify, kernels, mutation};
 use crate::ir::registry::{OpInfo, Registry};
 use crate::ir::{Ir, Op};
 use rinductor_defs::ast::RegionKind;
@@ -116,6 +116,10 @@ pub fn verify(library: &Library, ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
                 }
             }
         }
+    }
+    // It relies on the parts of ops that signatures say.
+    if wrong.is_empty() {
+        wrong = kernel_verify::verify(ir, root);
     }
     wrong
 }

@@ -19,8 +19,11 @@ macro_rules! views {
 
 pub mod constraint;
 pub mod format;
+mod host_verify;
 pub mod infos;
 pub mod instance;
+pub mod kernel_bounds;
+pub mod kernel_verify;
 pub mod kernels;
 pub mod library;
 pub mod loops;

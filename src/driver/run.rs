@@ -9,8 +9,8 @@ use super::reference::{self, Argument};
 use super::{Io, pipelines, session};
 use crate::dialects::func;
 use crate::ir::{Ir, Op};
-use crate::pass::Level;
 use crate::pass::pipeline::Pipeline;
+use crate::pass::{Level, level};
 use crate::runtime::compare::{compare_named, compare_tensors};
 use crate::runtime::{Tensor, npz, safetensor};
 use clap::{Arg, ArgAction, Command};
@@ -177,7 +177,8 @@ impl Executor {
         if interpreted {
             return Ok(Executor::Interpreted(Box::new(ir), func));
         }
-        if Level::of(&ir, ir.module()) != Some(Level::Kernel) {
+        // A function without ops is of every level.
+        if !level::fits(&ir, ir.module(), Level::Kernel) {
             return Err("the passes leave ops above the kernel level, which only --interpret runs".to_string().into());
         }
         Ok(Executor::Compiled(Box::new(Compiled::new(&ir, name)?.with_threads(threads))))

@@ -125,8 +125,11 @@ impl Interp<'_> {
         reverse: bool,
         f: &mut dyn FnMut(&mut Self, &mut Frame) -> Result<(), Trap>,
     ) -> Result<(), Trap> {
-        let counts: Vec<i64> =
-            axes.iter().map(|&a| (frame.extents[a] + frame.axes[a].tile - 1) / frame.axes[a].tile).collect();
+        let count = |a: usize| {
+            let (extent, tile) = (frame.extents[a].max(0), frame.axes[a].tile);
+            extent / tile + i64::from(extent % tile != 0)
+        };
+        let counts: Vec<i64> = axes.iter().map(|&a| count(a)).collect();
         let mut result = Ok(());
         for_each_point(&counts, |step| {
             for ((&a, &s), &n) in axes.iter().zip(step).zip(&counts) {

@@ -57,6 +57,11 @@ impl Level {
     }
 }
 
+/// Whether everything below `root` may stand at a level.
+pub fn fits(ir: &Ir, root: Op, level: Level) -> bool {
+    levels_of(ir, root, |_, _| {}) & bit(level) != 0
+}
+
 fn bit(level: Level) -> u8 {
     1 << level as u8
 }

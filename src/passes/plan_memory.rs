@@ -33,7 +33,7 @@
 //!   return %b : memref<64xf32>
 //! }
 //! ```
-//! A buffer whose size is symbolic is not in the arena: it is given back by `kernels.dealloc` after its last use.
+//! A buffer whose size is symbolic is not in the arena: it is given back by `kernels.dealloc` after its last use. What was planned before stays as it is.
 
 use crate::dialects::loops::sizes_of;
 use crate::dialects::{func, kernels};
@@ -68,28 +68,32 @@ struct Buffer {
     bytes: Option<u64>,
     first: usize,
     last: usize,
+    last_op: Op,
     escapes: bool,
+    /// An arena, or given back already.
+    planned: bool,
 }
 
 fn run(ir: &mut Ir, func: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
     let Some(body) = ir.body(func) else { return Ok(Changed::No) };
     let buffers = buffers_of(ir, body);
     let mut planned: Vec<&Buffer> = Vec::new();
-    let mut returned = 0u64;
+    let (mut returned, mut freed) = (0u64, 0);
     for b in &buffers {
         match (b.escapes, b.bytes) {
             (true, bytes) => returned += bytes.unwrap_or(0),
             (false, Some(bytes)) if bytes > 0 => planned.push(b),
             (false, Some(_)) => {}
             (false, None) => {
-                free_after(ir, body, b);
-                cx.count("freed", 1);
+                free_after(ir, b);
+                freed += 1;
             }
         }
     }
     let lifetimes: Vec<Lifetime> =
         planned.iter().map(|b| Lifetime { bytes: b.bytes.unwrap_or(0), first: b.first, last: b.last }).collect();
     let (offsets, total) = place(&lifetimes);
+    let changed = planned.len() + freed > 0;
     if let Some(&first) = planned.first() {
         let loc = ir.op(first.alloc).loc;
         let (i8, start) = (ir.int_type(8), InsertPoint::Start(body));
@@ -103,21 +107,23 @@ fn run(ir: &mut Ir, func: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Cha
             ir.set_prop(b.alloc, "offset", Some(offset));
         }
     }
+    cx.count("freed", freed as u64);
     cx.count("buffers", planned.len() as u64);
     cx.count("arena", total);
     cx.count("unshared", lifetimes.iter().map(|l| l.bytes).sum());
     cx.count("peak", total + returned);
-    Ok(Changed::Yes)
+    Ok(if changed { Changed::Yes } else { Changed::No })
 }
 
-/// The unplanned buffers of a function. A view keeps its buffer alive.
+/// The unplanned buffers of a function: neither in an arena, nor an arena, nor given back already. A view keeps its buffer alive.
 fn buffers_of(ir: &mut Ir, body: Block) -> Vec<Buffer> {
     let mut root: FxHashMap<Value, usize> = FxHashMap::default();
     let mut buffers: Vec<Buffer> = Vec::new();
     for (at, op) in ir.block_op_list(body).into_iter().enumerate() {
         for v in ir.operand_list(op) {
             let Some(&b) = root.get(&v) else { continue };
-            buffers[b].last = at;
+            buffers[b].planned |= ir.is_op(op, kernels::AllocOp::NAME) || ir.is_op(op, kernels::DeallocOp::NAME);
+            (buffers[b].last, buffers[b].last_op) = (at, op);
             buffers[b].escapes |= ir.is_op(op, func::ReturnOp::NAME);
             if ir.is_op(op, kernels::ViewOp::NAME) {
                 root.insert(ir.result(op, 0), b);
@@ -135,18 +141,17 @@ fn buffers_of(ir: &mut Ir, body: Block) -> Vec<Buffer> {
                 Some(n)
             });
             root.insert(buffer, buffers.len());
-            buffers.push(Buffer { alloc: op, bytes, first: at, last: at, escapes: false });
+            let (first, last, last_op) = (at, at, op);
+            buffers.push(Buffer { alloc: op, bytes, first, last, last_op, escapes: false, planned: false });
         }
     }
+    buffers.retain(|b| !b.planned);
     buffers
 }
 
 /// `kernels.dealloc` after the last op that uses a buffer.
-fn free_after(ir: &mut Ir, body: Block, buffer: &Buffer) {
-    // Positions are those before this pass put anything in: count only what was there.
-    let Some(last) = ir.block_ops(body).filter(|&op| !ir.is_op(op, kernels::DeallocOp::NAME)).nth(buffer.last) else {
-        return;
-    };
+fn free_after(ir: &mut Ir, buffer: &Buffer) {
+    let last = buffer.last_op;
     let (value, loc) = (ir.result(buffer.alloc, 0), ir.op(last).loc);
     ir.create_op(kernels::DeallocOp::NAME, &[value], &[], &[], loc, InsertPoint::After(last));
 }

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `plan` | the function as a list of steps |
 //! | `constant` | constant data |
+//! | `bounds` | accesses that stay in their buffers at some sizes only |
 //! | here | a call: symbols bound from the sizes of the inputs, buffers, kernels, extern ops, results |
 
+mod bounds;
 mod constant;
 mod plan;
 
@@ -13,7 +15,7 @@ use crate::dialects::{func, symbols};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rinductor_index::{Atom, SymId};
-use rinductor_support::{Diagnostic, FxHashMap};
+use rinductor_support::{Diagnostic, FxHashMap, FxHashSet};
 
 use crate::codegen::backend::KernelCode;
 use crate::ir::Ir;
@@ -48,7 +50,12 @@ pub struct Executable {
     threads: usize,
     /// Memory of earlier calls that nobody uses.
     pool: Mutex<Vec<Arc<Storage>>>,
+    /// Values of symbols at which no kernel leaves a buffer.
+    admitted: Mutex<FxHashSet<Vec<i64>>>,
 }
+
+/// How many values of symbols are remembered.
+const ADMITTED: usize = 1024;
 
 /// A buffer during a call.
 #[derive(Clone)]
@@ -67,7 +74,7 @@ impl Executable {
         let func = ir.lookup_symbol(name).filter(|&f| ir.is_op(f, func::FuncOp::NAME));
         let func = func.ok_or_else(|| Diagnostic::error_nowhere(format!("there is no function @{name}")))?;
         let plan = plan::plan(ir, func, &*code)?;
-        Ok(Executable { plan, code, threads: 0, pool: Mutex::new(Vec::new()) })
+        Ok(Executable { plan, code, threads: 0, pool: Mutex::default(), admitted: Mutex::default() })
     }
 
     /// Sets how many threads a kernel may use; 0 for as many as there are.
@@ -162,10 +169,23 @@ impl Executable {
         let exprs = &self.plan.exprs;
         let mut bound: Vec<(SymId, i64)> = values.iter().map(|(&s, &n)| (s, n)).collect();
         bound.sort_unstable();
-        for (symbol, n) in bound {
+        for &(symbol, n) in &bound {
             symbols::admit(&self.plan.facts, exprs, symbol, n).map_err(RuntimeError::tensor)?;
         }
         let value = |a: Atom| if let Atom::Sym(s) = a { values.get(&s).copied() } else { None };
+        if !self.plan.accesses.is_empty() {
+            let key: Vec<i64> = bound.iter().map(|b| b.1).collect();
+            let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+            if !admitted.contains(&key) {
+                if let Some(problem) = bounds::problem(exprs, &self.plan.accesses, &value) {
+                    return Err(RuntimeError::tensor(problem));
+                }
+                if admitted.len() >= ADMITTED {
+                    admitted.clear();
+                }
+                admitted.insert(key);
+            }
+        }
         let all = self.plan.sizes.iter().map(|&e| {
             exprs.eval(e, value).map_err(|_| {
                 RuntimeError::tensor(format!("the size {} has no value: no input binds its symbols", exprs.display(e)))

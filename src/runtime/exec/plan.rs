@@ -5,6 +5,7 @@ use rinductor_index::{Atom, Expr, Exprs, Range, Ranges, SymId};
 use rinductor_scalar::DType;
 use rinductor_support::{Diagnostic, FxHashMap};
 
+use super::bounds::Symbolic;
 use crate::codegen::backend::KernelCode;
 use crate::codegen::kernel::{BufferLayout, buffer_layout, dtype_of};
 use crate::ir::{AttrData, Ir, Op, TypeData, Value};
@@ -98,6 +99,8 @@ pub struct Plan {
     pub facts: Ranges,
     /// The symbols that are bound, by inputs of that size: symbol, argument, dimension.
     pub bindings: Vec<(SymId, usize, usize)>,
+    /// Accesses of kernels whose bounds depend on symbols.
+    pub accesses: Vec<Symbolic>,
 }
 
 struct Planner<'a> {
@@ -119,10 +122,11 @@ struct Planner<'a> {
 /// # Errors
 /// An op that the host has not, a kernel or an extern op that does not exist, a buffer without a known layout.
 pub fn plan(ir: &Ir, func: Op, code: &dyn KernelCode) -> Result<Plan, Diagnostic> {
+    let (exprs, accesses) = super::bounds::symbolic(ir);
     let mut p = Planner {
         ir,
         code,
-        exprs: ir.exprs.clone(),
+        exprs,
         sizes: Vec::new(),
         slots: FxHashMap::default(),
         numbers: FxHashMap::default(),
@@ -198,6 +202,7 @@ pub fn plan(ir: &Ir, func: Op, code: &dyn KernelCode) -> Result<Plan, Diagnostic
         facts,
         exprs: p.exprs,
         bindings,
+        accesses,
     })
 }
 
