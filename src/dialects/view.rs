@@ -207,7 +207,7 @@ kernels.func @k(%x: memref<4xf32>) axes {x = 4 tile 1 parallel} {
   kernels.return
 }
 func.func @f(%x: memref<4xf32>, %t: tensor<4xf32>) {
-  %a = kernels.alloc : memref<4xf32>
+  %a = kernels.alloc : memref<32xi8>
   %b = kernels.alloc in %a at 16 : memref<4xf32>
   kernels.launch @k(%x) : memref<4xf32>
   kernels.extern \"aten.neg\"(%x, %b) outs 1 {} : memref<4xf32>, memref<4xf32>
