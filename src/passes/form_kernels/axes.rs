@@ -58,7 +58,8 @@ pub fn choose(
         infos.iter().map(|i| (0..n).map(|a| group.maps[&i.nest.op].contains(&Some(a))).collect()).collect();
     // The parts of a live axis, outermost first.
     let mut parts: Vec<Vec<usize>> = (0..n).map(|a| vec![a]).collect();
-    let mut changed = true;
+    // A buffer without elements has strides of 0, along which any axes look like one.
+    let mut changed = !extent.iter().any(|&e| ir.exprs.as_int(e) == Some(0));
     while changed {
         changed = false;
         for outer in 0..n {
