@@ -9,7 +9,6 @@ use crate::ir::{Attr, AttrData, DYNAMIC, Dict, FloatKind, Ir, Op, Type, TypeData
 use crate::support::Diagnostic;
 use rinductor_defs::ast::{SchemaParam, SchemaSig};
 use rinductor_defs::{Arg, Instance, Number, OpDef, ResultType, Signature, TensorArg, TensorType};
-use rinductor_scalar::DType;
 
 /// A call of an op that a dialect file defines: the op itself, or `kernels.extern` that stands for it.
 #[derive(Clone, Debug)]
@@ -298,9 +297,4 @@ fn property(ir: &mut Ir, attr: Attr) -> Option<Arg> {
         }
         _ => return None,
     })
-}
-
-/// The dtype of a value: of its elements, for a tensor.
-pub fn value_dtype(ir: &Ir, value: Value) -> Option<DType> {
-    dtype_of(ir, ir.element_type(ir.value_type(value)))
 }

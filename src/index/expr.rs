@@ -179,11 +179,6 @@ impl Exprs {
         id
     }
 
-    /// The symbol of that name, if some expression ever named it.
-    pub fn find_sym(&self, name: &str) -> Option<SymId> {
-        self.symbols.get(name).copied()
-    }
-
     /// The name of a symbol.
     pub fn sym_name(&self, id: SymId) -> &str {
         &self.names[id.0 as usize]

@@ -116,11 +116,6 @@ impl Array {
         });
         out
     }
-
-    /// Whether two share memory.
-    pub fn same_memory(&self, other: &Array) -> bool {
-        Rc::ptr_eq(&self.memory, &other.memory)
-    }
 }
 
 /// Calls `f` for each point of a space in row-major order, until it says false.

@@ -202,11 +202,6 @@ impl Ir {
         self.ops[op].name = self.names.intern(name);
     }
 
-    /// Sets the location of an op.
-    pub fn set_loc(&mut self, op: Op, loc: super::Loc) {
-        self.ops[op].loc = loc;
-    }
-
     /// Removes argument `i` of a block; it must be unused.
     pub fn remove_block_arg(&mut self, block: Block, i: usize) {
         let arg = self.blocks[block].args.remove(i);

@@ -119,10 +119,4 @@ impl Registry {
         names.sort_unstable();
         names
     }
-    /// The names of all known dialects, sorted.
-    pub fn dialect_names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.dialects.iter().map(|n| &**n).collect();
-        names.sort_unstable();
-        names
-    }
 }

@@ -5,7 +5,7 @@
 
 use super::dominance::Dominance;
 use super::registry::{OpInfo, Registry};
-use super::{Attr, AttrData, Block, Def, Ir, Op, Region, TypeData, Value};
+use super::{Attr, AttrData, Block, Def, Ir, Op, Region, Value};
 use rinductor_support::{Diagnostic, EntityId, FxHashMap, FxHashSet, Name};
 
 /// Reports all that is wrong with an op and what is nested in it.
@@ -382,19 +382,4 @@ fn symbols_of(ir: &Ir, attr: Attr, f: &mut dyn FnMut(Name, &[Name])) {
             _ => {}
         }
     }
-}
-
-/// Checks that every function type of a function-like op agrees with its first block: for the definitions of such ops.
-pub fn function_problems(ir: &Ir, op: Op) -> Option<String> {
-    let Some(ty) = ir.attr_of(op, "function_type").and_then(|a| ir.as_type(a)) else {
-        return Some("has no function type".into());
-    };
-    let TypeData::Function { inputs, .. } = ir.ty(ty) else { return Some("its type is not a function type".into()) };
-    let block = ir.regions_of(op).first().and_then(|&r| ir.blocks_of(r).first());
-    let args = ir.block_args(*block?);
-    if args.len() != inputs.len() {
-        return Some(format!("its first block has {} arguments, its type has {}", args.len(), inputs.len()));
-    }
-    let i = args.iter().zip(inputs).position(|(&a, &t)| ir.value_type(a) != t)?;
-    Some(format!("argument {i} of its first block has another type than the function type says"))
 }

@@ -31,11 +31,6 @@ pub fn read_npy(path: &Path) -> Result<Tensor> {
     read_npy_from(&mut BufReader::new(file), len, path)
 }
 
-/// Writes a `.npy` file; the file appears under its name only when it is complete.
-pub fn write_npy(path: &Path, tensor: &Tensor) -> Result<()> {
-    write_atomically(path, |out| write_npy_to(out, tensor, path))
-}
-
 /// Writes by way of a temporary file in the same folder, which then takes the name.
 pub fn write_atomically(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -252,19 +252,6 @@ impl DType {
         })
     }
 
-    /// The greatest finite value of a float type; `None` for the others.
-    pub const fn float_max(self) -> Option<f64> {
-        Some(match self {
-            DType::F16 => 65504.0,
-            DType::BF16 => 3.389_531_389_251_535_5e38,
-            DType::F32 => f32::MAX as f64,
-            DType::F64 => f64::MAX,
-            DType::F8E4M3FN => 448.0,
-            DType::F8E5M2 => 57344.0,
-            _ => return None,
-        })
-    }
-
     /// The distance from 1 to the next greater value of a float type (of the parts, for complex types).
     pub const fn epsilon(self) -> Option<f64> {
         Some(match self {

@@ -414,18 +414,6 @@ impl ScalarOp {
         ScalarOp::all().find(|op| op.name() == name)
     }
 
-    /// a ∘ b = b ∘ a.
-    pub const fn is_commutative(self) -> bool {
-        use ScalarOp::*;
-        matches!(self, Add | Mul | Minimum | Maximum | Fmin | Fmax | And | Or | Xor | Eq | Ne | Gcd | Hypot)
-    }
-
-    /// a ∘ (b ∘ c) = (a ∘ b) ∘ c, for floats up to rounding.
-    pub const fn is_associative(self) -> bool {
-        use ScalarOp::*;
-        matches!(self, Add | Mul | Minimum | Maximum | Fmin | Fmax | And | Or | Xor | Gcd)
-    }
-
     /// The type of the result, from the operand types. `None` when the operand types do not fit, and for the
     /// operations whose result type is stated (`cast`, `bitcast`).
     pub fn result_dtype(self, operands: &[DType]) -> Option<DType> {

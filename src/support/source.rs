@@ -1,6 +1,5 @@
 //! Source files, and spans in them. Lines and columns are worked out only when somebody asks.
 
-use crate::intern::{Name, Names};
 use std::sync::Arc;
 
 /// Which file of a [`SourceMap`].
@@ -123,10 +122,6 @@ impl SourceMap {
     /// Whether there are no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
-    }
-    /// The interned name of a file, as locations carry it.
-    pub fn intern_name(&self, id: SourceId, names: &mut Names) -> Name {
-        names.intern(self.name(id))
     }
 }
 

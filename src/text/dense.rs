@@ -1,7 +1,7 @@
 //! The numbers of `dense<…>` constants.
 
 use super::number::{self, Big};
-use crate::ir::{AttrData, DYNAMIC, FloatKind, Ir, Type, TypeData};
+use crate::ir::{AttrData, DYNAMIC, Ir, Type, TypeData};
 
 /// How many numbers a dense text holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -262,12 +262,4 @@ pub fn text(ir: &Ir, values: &[i64], ty: Type) -> String {
         }
     }
     out
-}
-
-/// The float format of a type, if it is a float.
-pub fn float_kind(ir: &Ir, ty: Type) -> Option<FloatKind> {
-    match ir.ty(ty) {
-        TypeData::Float(kind) => Some(*kind),
-        _ => None,
-    }
 }

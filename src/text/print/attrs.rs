@@ -6,7 +6,7 @@ use crate::text::number;
 use rinductor_index::Spelling;
 use std::fmt::{self, Display, Write};
 
-/// The text of a type, attribute, dictionary or location.
+/// The text of a type, attribute or location.
 pub struct AttrText<'a> {
     ir: &'a Ir,
     what: What,
@@ -15,7 +15,6 @@ pub struct AttrText<'a> {
 enum What {
     Type(Type),
     Attr(Attr),
-    Dict(Dict),
     Loc(Loc),
 }
 
@@ -28,10 +27,6 @@ impl<'a> AttrText<'a> {
     pub fn of_attr(ir: &'a Ir, attr: Attr) -> Self {
         Self { ir, what: What::Attr(attr) }
     }
-    /// Of a dictionary, with its braces.
-    pub fn of_dict(ir: &'a Ir, dict: Dict) -> Self {
-        Self { ir, what: What::Dict(dict) }
-    }
     /// Of a location, without `loc(…)` around it.
     pub fn of_loc(ir: &'a Ir, loc: Loc) -> Self {
         Self { ir, what: What::Loc(loc) }
@@ -43,7 +38,6 @@ impl Display for AttrText<'_> {
         match self.what {
             What::Type(t) => ty(self.ir, t, f),
             What::Attr(a) => attr(self.ir, a, f),
-            What::Dict(d) => dict(self.ir, d, f),
             What::Loc(l) => loc(self.ir, l, f),
         }
     }
