@@ -150,6 +150,12 @@ pub fn inline_load(ir: &mut Ir, producer: &Nest, load: Op) -> Option<Value> {
         let zero = super::util::zero_constant(ir, ty, loc, copy.at);
         value = ir.create_value("arith.select", &[guard, value, zero], ty, &[], loc, copy.at);
     }
+    // A view of what is computed, or copied, is computed or a copy itself.
+    if let Some(consumer) = ir.parent_op(load)
+        && !loops::PointwiseOp(producer.op).view(ir)
+    {
+        ir.set_prop(consumer, "view", None);
+    }
     ir.replace_op(load, &[value]);
     Some(value)
 }

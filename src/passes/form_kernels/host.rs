@@ -225,7 +225,7 @@ impl Former {
         let result = ir.result(nest.op, 0);
         let returned = ir.uses(result).any(|(user, _)| ir.is_op(user, func::ReturnOp::NAME));
         if returned {
-            if loops::PointwiseOp(nest.op).fresh(ir) {
+            if !loops::PointwiseOp(nest.op).view(ir) {
                 return false; // memory of its own, by the meaning of the op that it comes from
             }
             let wanted = strides_of(ir, ir.value_type(result));

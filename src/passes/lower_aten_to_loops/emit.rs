@@ -17,6 +17,7 @@ use rinductor_scalar::{DType, Scalar, ScalarOp};
 pub fn replace(ir: &mut Ir, op: Op, semantics: &Semantics, aliases: &[bool]) -> Result<(), Diagnostic> {
     let mut made: Vec<Vec<Value>> = Vec::new();
     let operands = ir.operand_list(op);
+    let shares = |r: usize| aliases.get(r).copied().unwrap_or(false);
     for (k, nest) in semantics.nests.iter().enumerate() {
         let mut types = Vec::new();
         for (out, &dtype) in nest.outputs.iter().enumerate() {
@@ -31,10 +32,8 @@ pub fn replace(ir: &mut Ir, op: Op, semantics: &Semantics, aliases: &[bool]) -> 
         let copies = matches!(nest.kind, NestKind::Pointwise)
             && matches!(nest.body.nodes.as_slice(), [n] if matches!(n.kind, NodeKind::Load { guard: None, .. }));
         let result = semantics.outputs.iter().position(|o| *o == Output::Nest { nest: k, out: 0 });
-        if copies && result.is_some_and(|r| !aliases.get(r).copied().unwrap_or(false)) {
-            let unit = ir.unit_attr();
-            let nest_op = ir.def_op(results[0]).expect("a nest was just made");
-            ir.set_prop(nest_op, "fresh", Some(unit));
+        if copies && result.is_some_and(|r| shares(r)) {
+            mark_view(ir, results[0]);
         }
         made.push(results);
     }
@@ -42,8 +41,16 @@ pub fn replace(ir: &mut Ir, op: Op, semantics: &Semantics, aliases: &[bool]) -> 
     for (r, output) in semantics.outputs.iter().enumerate() {
         values.push(match *output {
             Output::Nest { nest, out } => made[nest][out],
-            Output::Operand(k) if ir.value_type(operands[k]) == ir.value_type(ir.result(op, r)) => operands[k],
-            Output::Operand(k) => identity(ir, op, operands[k], r)?,
+            Output::Operand(k) if shares(r) && ir.value_type(operands[k]) == ir.value_type(ir.result(op, r)) => {
+                operands[k]
+            }
+            Output::Operand(k) => {
+                let value = identity(ir, op, operands[k], r)?;
+                if shares(r) {
+                    mark_view(ir, value);
+                }
+                value
+            }
             Output::Int(e) => {
                 let (map, index, loc) = (ir.index_map_attr(0, &[e]), ir.index_type(), ir.op(op).loc);
                 ir.create_value(loops::SizeOp::NAME, &[], index, &[("map", map)], loc, InsertPoint::Before(op))
@@ -57,6 +64,14 @@ pub fn replace(ir: &mut Ir, op: Op, semantics: &Semantics, aliases: &[bool]) -> 
     }
     ir.replace_op(op, &values);
     Ok(())
+}
+
+/// Says of a nest that was just made that it may be the tensor it reads, seen otherwise.
+fn mark_view(ir: &mut Ir, value: Value) {
+    let unit = ir.unit_attr();
+    if let Some(nest) = ir.def_op(value) {
+        ir.set_prop(nest, "view", Some(unit));
+    }
 }
 
 /// A contiguous tensor of these sizes.
