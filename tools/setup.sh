@@ -56,8 +56,24 @@ ensure_filecheck() {
 ensure_lit() {
   lit_python=target/llvm-lit/venv/bin/python
   "$lit_python" -c 'import lit, psutil' 2>/dev/null && return 0
-  command -v python3 >/dev/null || apt_install python3 || fail "python3 was not found: install it"
-  python3 -c 'import ensurepip' 2>/dev/null || apt_install python3-venv || fail "python's venv was not found: install python3-venv"
+  ensure_python
   python3 -m venv target/llvm-lit/venv
   "$lit_python" -m pip install --quiet 'lit>=18' psutil || fail "PyPI's lit could not be installed"
+}
+
+# Python with venv.
+ensure_python() {
+  command -v python3 >/dev/null || apt_install python3 || fail "python3 was not found: install it"
+  python3 -c 'import ensurepip' 2>/dev/null || apt_install python3-venv || fail "python's venv was not found: install python3-venv"
+}
+
+# An environment with what the Python package is built and tested with. Sets python_env. RINDUCTOR_PYTHON_ENV names one that is there already.
+ensure_python_env() {
+  python_env=${RINDUCTOR_PYTHON_ENV:-target/python/venv}
+  "$python_env/bin/python" -c 'import torch, numpy, maturin; assert torch.__version__.startswith("2.11.")' 2>/dev/null && return 0
+  ensure_python
+  python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || fail "$(python3 --version) is too old: Python 3.10 or newer is needed"
+  [ -x "$python_env/bin/python" ] || python3 -m venv "$python_env"
+  say "installing: torch 2.11.0, numpy, maturin (some minutes the first time)"
+  "$python_env/bin/python" -m pip install --quiet torch==2.11.0 numpy maturin || fail "PyTorch could not be installed from PyPI"
 }

@@ -7,3 +7,4 @@ pub mod literal;
 pub mod llvm;
 #[cfg(all(test, feature = "llvm"))]
 pub(crate) mod sample;
+pub mod threads;

@@ -28,11 +28,15 @@ pub fn list_dialects(dialects: &Dialects) -> String {
         let (name, doc) = (&dialect.name.text, &dialect.doc);
         let prefix = format!("{name}.");
         let ops = dialects.registry.op_names().iter().filter(|n| n.starts_with(&prefix)).count();
-        let first = doc.replace('\n', " ");
-        let first = first.split_once(". ").map_or(first.as_str(), |s| s.0).trim().trim_end_matches('.');
-        let _ = writeln!(out, "  {name:10} {ops:>5} ops  {first}");
+        let _ = writeln!(out, "  {name:10} {ops:>5} ops  {}", first_sentence(doc));
     }
     out
+}
+
+/// The first sentence of a documentation, without its full stop.
+pub fn first_sentence(doc: &str) -> String {
+    let line = doc.replace('\n', " ");
+    line.split_once(". ").map_or(line.as_str(), |s| s.0).trim().trim_end_matches('.').to_string()
 }
 
 /// Everything about one pass or named pipeline; None when there is none of this name.

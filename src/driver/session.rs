@@ -54,17 +54,21 @@ impl Dialects {
                 }
             }
         }
-        let dialects = if files.is_empty() {
-            Dialects::builtin()
-        } else {
-            let mut library = library::builtin();
-            for (name, text) in files {
-                wrong.extend(library::load(&mut library, name, &text));
-            }
-            Arc::new(Dialects::of(library))
-        };
+        let (dialects, more) = Dialects::with_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+        wrong.extend(more);
         *sources = dialects.library.sources().clone();
         if wrong.is_empty() { Ok(dialects) } else { Err(wrong) }
+    }
+
+    /// The dialects that come with the compiler, and those and the rules of some files, given by name and text; and what is wrong with the files.
+    pub fn with_files<'f>(files: impl IntoIterator<Item = (&'f str, &'f str)>) -> (Arc<Dialects>, Vec<Diagnostic>) {
+        let mut files = files.into_iter().peekable();
+        if files.peek().is_none() {
+            return (Dialects::builtin(), Vec::new());
+        }
+        let mut library = library::builtin();
+        let wrong = files.flat_map(|(name, text)| library::load(&mut library, name, text)).collect();
+        (Arc::new(Dialects::of(library)), wrong)
     }
 }
 

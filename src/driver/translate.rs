@@ -23,6 +23,8 @@ pub struct Translation {
     pub name: &'static str,
     /// What it makes, in one sentence without a full stop.
     pub summary: &'static str,
+    /// Whether that is text.
+    pub text: bool,
     /// What makes it from IR.
     pub run: TranslateFn,
 }
@@ -30,19 +32,30 @@ pub struct Translation {
 /// All translations of IR.
 pub static TABLE: &[Translation] = &[
     #[cfg(feature = "llvm")]
-    Translation { name: "asm", summary: "assembly of the kernels, by LLVM", run: llvm::assembly },
+    Translation { name: "asm", summary: "assembly of the kernels, by LLVM", text: true, run: llvm::assembly },
     #[cfg(feature = "llvm")]
-    Translation { name: "llvm-ir", summary: "LLVM IR of the kernels, as the emitter writes it", run: llvm::ir },
+    Translation {
+        name: "llvm-ir",
+        summary: "LLVM IR of the kernels, as the emitter writes it",
+        text: true,
+        run: llvm::ir,
+    },
     #[cfg(feature = "llvm")]
     Translation {
         name: "llvm-ir-optimized",
         summary: "LLVM IR of the kernels after LLVM's passes",
+        text: true,
         run: llvm::optimized,
     },
     #[cfg(feature = "llvm")]
-    Translation { name: "object", summary: "an object file with the kernels", run: llvm::object },
+    Translation { name: "object", summary: "an object file with the kernels", text: false, run: llvm::object },
     #[cfg(feature = "llvm")]
-    Translation { name: "shared-lib", summary: "a shared library with the kernels", run: llvm::shared_library },
+    Translation {
+        name: "shared-lib",
+        summary: "a shared library with the kernels",
+        text: false,
+        run: llvm::shared_library,
+    },
 ];
 
 /// What is made of the compiler's own tables, without an input.

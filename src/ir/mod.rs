@@ -210,6 +210,22 @@ impl Ir {
     pub fn is_live(&self, op: Op) -> bool {
         !self.ops[op].dead
     }
+    /// Whether there is an op of this id that was not erased: for ids that were kept from elsewhere.
+    pub fn has_op(&self, op: Op) -> bool {
+        self.ops.get(op).is_some_and(|d| !d.dead)
+    }
+    /// Whether there is a value of this id, and what defines it was not erased.
+    pub fn has_value(&self, value: Value) -> bool {
+        if self.values.get(value).is_none() {
+            return false;
+        }
+        match self.def(value) {
+            Def::Result(op, _) => self.has_op(op),
+            Def::Arg(block, _) => {
+                self.block_region(block).and_then(|r| self.region_op(r)).is_some_and(|op| self.has_op(op))
+            }
+        }
+    }
     /// How many operands an op has.
     pub fn num_operands(&self, op: Op) -> usize {
         self.op(op).operands.len as usize

@@ -1,5 +1,6 @@
 //! Why something at run time could not be done.
 
+use crate::codegen::backend::KernelFault;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -39,6 +40,15 @@ pub enum RuntimeError {
         /// The size it must be below.
         size: usize,
     },
+    /// A kernel did not run to its end.
+    Kernel(KernelFault),
+    /// An op that the caller of a function computes itself has failed: the caller's own error.
+    Host {
+        /// The operation's name.
+        op: String,
+        /// What the caller says.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
 }
 
 impl RuntimeError {
@@ -57,6 +67,11 @@ impl RuntimeError {
         RuntimeError::Tensor(what.into())
     }
 
+    /// Whether an index is out of range.
+    pub fn is_index(&self) -> bool {
+        matches!(self, RuntimeError::Index { .. } | RuntimeError::Kernel(KernelFault::Index { .. }))
+    }
+
     /// A system's error on a file.
     pub fn io(path: impl Into<PathBuf>, source: io::Error) -> RuntimeError {
         RuntimeError::Io { path: path.into(), source }
@@ -73,13 +88,19 @@ impl fmt::Display for RuntimeError {
             RuntimeError::Index { op, index, size } => {
                 write!(f, "{op}: index {index} is out of range for a dimension of {size}")
             }
+            RuntimeError::Kernel(fault) => fault.fmt(f),
+            RuntimeError::Host { op, source } => write!(f, "{op}: {source}"),
         }
     }
 }
 
 impl std::error::Error for RuntimeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        if let RuntimeError::Io { source, .. } = self { Some(source) } else { None }
+        match self {
+            RuntimeError::Io { source, .. } => Some(source),
+            RuntimeError::Host { source, .. } => Some(&**source),
+            _ => None,
+        }
     }
 }
 

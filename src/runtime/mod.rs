@@ -18,7 +18,7 @@ pub mod tensor;
 pub use compare::{Expectation, Summary, compare_tensors};
 pub use element::Element;
 pub use error::RuntimeError;
-pub use exec::{Argument, Executable, Returned};
+pub use exec::{Argument, Executable, HostCall, HostInput, HostOps, Returned};
 pub use ops::{Attr, Attrs, ExternOp, extern_op, extern_op_names};
 pub use seed::{InputKind, generate};
 pub use storage::Storage;

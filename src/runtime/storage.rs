@@ -6,6 +6,7 @@
 use super::element::Element;
 use super::error::{Result, RuntimeError};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -14,17 +15,26 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 /// The alignment of every storage, in bytes: a cache line, and the widest vector register.
 pub const ALIGN: usize = 64;
 
-/// A block of zero-initialized memory.
+/// A block of initialized memory.
 pub struct Storage {
     ptr: NonNull<u8>,
     len: usize,
     /// Readers, or -1 for a writer.
     users: AtomicIsize,
-    /// The storage of which this is a part.
-    whole: Option<Arc<Storage>>,
+    keeper: Keeper,
 }
 
-// SAFETY: the block is owned by the storage; access is counted in an atomic (or promised by callers of `as_ptr`).
+/// What keeps a block.
+enum Keeper {
+    /// The storage itself, which allocated it.
+    Own,
+    /// The storage of which it is a part.
+    Whole(#[allow(dead_code, reason = "it is held, and dropped last")] Arc<Storage>),
+    /// Somebody else's object.
+    Foreign(#[allow(dead_code, reason = "it is held, and dropped last")] Box<dyn Any + Send + Sync>),
+}
+
+// SAFETY: the block is kept by the storage; access is counted in an atomic (or promised by callers of `as_ptr` and `foreign`).
 unsafe impl Send for Storage {}
 // SAFETY: as above.
 unsafe impl Sync for Storage {}
@@ -39,13 +49,24 @@ impl Storage {
                 ptr: NonNull::<AlignedByte>::dangling().cast(),
                 len,
                 users: AtomicIsize::new(0),
-                whole: None,
+                keeper: Keeper::Own,
             });
         }
         let layout = Layout::from_size_align(len, ALIGN).map_err(|_| no_room())?;
         // SAFETY: the layout's size is not zero.
         let ptr = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(no_room)?;
-        Ok(Storage { ptr, len, users: AtomicIsize::new(0), whole: None })
+        Ok(Storage { ptr, len, users: AtomicIsize::new(0), keeper: Keeper::Own })
+    }
+
+    /// Memory that somebody else allocated, such as an array of another library: `len` bytes from `ptr`. `owner` keeps it; it is dropped with
+    /// the storage. The address need not be aligned to [`ALIGN`]; to read or write elements it must be aligned as they are.
+    ///
+    /// # Safety
+    /// While `owner` is alive, the bytes are there and initialized, and may be read and written from any thread. Nobody else may write them
+    /// while they are read through the storage, nor read or write them while they are written through it: guards count only those who use this
+    /// storage. If nothing may write them, neither may a caller of this storage: kernels and extern ops write what the function's type says.
+    pub unsafe fn foreign(ptr: NonNull<u8>, len: usize, owner: Box<dyn Any + Send + Sync>) -> Storage {
+        Storage { ptr, len, users: AtomicIsize::new(0), keeper: Keeper::Foreign(owner) }
     }
 
     /// A part of a storage as one of its own, `len` bytes from byte `start`. Access to it is counted apart from that of the whole and of
@@ -60,7 +81,7 @@ impl Storage {
         }
         // SAFETY: within the block, which `whole` keeps.
         let ptr = unsafe { whole.ptr.add(start) };
-        Ok(Storage { ptr, len, users: AtomicIsize::new(0), whole: Some(whole.clone()) })
+        Ok(Storage { ptr, len, users: AtomicIsize::new(0), keeper: Keeper::Whole(whole.clone()) })
     }
 
     /// The size in bytes.
@@ -78,8 +99,26 @@ impl Storage {
         self.ptr.as_ptr()
     }
 
+    /// Whether this block and another have bytes in common.
+    pub fn overlaps(&self, other: &Storage) -> bool {
+        let (a, b) = (self.ptr.as_ptr() as usize, other.ptr.as_ptr() as usize);
+        a < b.saturating_add(other.len) && b < a.saturating_add(self.len)
+    }
+
+    /// An error if the block is not aligned as these elements are.
+    fn aligned<T: Element>(&self) -> Result<()> {
+        if self.ptr.cast::<T>().is_aligned() {
+            return Ok(());
+        }
+        let name = T::DTYPE;
+        Err(RuntimeError::tensor(format!(
+            "the memory of a tensor is not aligned as elements of {name} must be: copy it"
+        )))
+    }
+
     /// The whole block as elements, to read. An error while somebody writes.
     pub fn read<T: Element>(&self) -> Result<Reading<'_, T>> {
+        self.aligned::<T>()?;
         let mut users = self.users.load(Ordering::Acquire);
         loop {
             if users < 0 {
@@ -90,13 +129,14 @@ impl Storage {
                 Err(now) => users = now,
             }
         }
-        // SAFETY: aligned to 64, initialized, in bounds; all patterns are values; no writer until the count drops.
+        // SAFETY: aligned, initialized, in bounds; all patterns are values; no writer until the count drops.
         let data = unsafe { std::slice::from_raw_parts(self.ptr.as_ptr().cast::<T>(), self.len / size_of::<T>()) };
         Ok(Reading { data, storage: self })
     }
 
     /// The whole block as elements, to write. An error while somebody reads or writes.
     pub fn write<T: Element>(&self) -> Result<Writing<'_, T>> {
+        self.aligned::<T>()?;
         if self.users.compare_exchange(0, -1, Ordering::AcqRel, Ordering::Acquire).is_err() {
             return Err(RuntimeError::tensor("a buffer is written while it is read or written"));
         }
@@ -113,7 +153,7 @@ struct AlignedByte(#[allow(dead_code, reason = "only its alignment is used")] u8
 impl Drop for Storage {
     fn drop(&mut self) {
         if self.len > 0
-            && self.whole.is_none()
+            && matches!(self.keeper, Keeper::Own)
             && let Ok(layout) = Layout::from_size_align(self.len, ALIGN)
         {
             // SAFETY: allocated with this very layout, and dropped once.
@@ -189,5 +229,29 @@ mod tests {
         assert_eq!(s.read::<u8>().expect("free again")[0], 1);
         assert!(Storage::zeroed(usize::MAX).is_err());
         assert_eq!(Storage::zeroed(0).expect("nothing").read::<f64>().expect("free").len(), 0);
+    }
+    #[test]
+    fn foreign_memory_is_kept_by_its_owner() {
+        struct Owner(Box<[u8; 8]>, Arc<AtomicIsize>);
+        impl Drop for Owner {
+            fn drop(&mut self) {
+                self.1.store(1, Ordering::Release);
+            }
+        }
+        let dropped = Arc::new(AtomicIsize::new(0));
+        let mut owner = Owner(Box::new([1; 8]), dropped.clone());
+        let ptr = NonNull::from(&mut *owner.0).cast::<u8>();
+        // SAFETY: the owner keeps the box, which nobody else looks at.
+        let s = unsafe { Storage::foreign(ptr, 8, Box::new(owner)) };
+        s.write::<u8>().expect("free")[7] = 5;
+        assert_eq!(s.read::<u8>().expect("free")[..], [1, 1, 1, 1, 1, 1, 1, 5]);
+        assert!(s.overlaps(&s) && !s.overlaps(&Storage::zeroed(8).expect("8 bytes")));
+        // SAFETY: as above; a part of it.
+        let odd = unsafe { Storage::foreign(ptr.add(1), 4, Box::new(())) };
+        let why = odd.read::<i64>().err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(why.contains("aligned") && s.overlaps(&odd) && odd.read::<u8>().is_ok(), "{why}");
+        assert_eq!(dropped.load(Ordering::Acquire), 0);
+        drop(s);
+        assert_eq!(dropped.load(Ordering::Acquire), 1);
     }
 }

@@ -27,8 +27,8 @@ mod tests;
 
 pub use print::{AttrText, PrintOptions, in_printed_order};
 
-use crate::ir::Ir;
 use crate::ir::registry::Registry;
+use crate::ir::{Attr, Ir};
 use rinductor_support::{Diagnostic, SourceId, SourceMap};
 
 /// How a text is read.
@@ -61,6 +61,19 @@ impl<'a> ParseOptions<'a> {
 /// into one.
 pub fn parse(sources: &SourceMap, source: SourceId, options: &ParseOptions<'_>) -> (Option<Ir>, Vec<Diagnostic>) {
     parse::parse(sources, source, options)
+}
+
+/// Reads a text that is one attribute (or a type) into an IR that is there already.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_attr(
+    ir: &mut Ir,
+    sources: &SourceMap,
+    source: SourceId,
+    registry: &Registry,
+) -> Result<Attr, Vec<Diagnostic>> {
+    parse::parse_attr(ir, sources, source, &ParseOptions::new(registry))
 }
 
 /// Writes the module of an IR.

@@ -13,8 +13,9 @@ use super::abi::{KernelError, KernelFn};
 use super::loader::Code;
 use super::module::{self, KernelInfo};
 use super::target::{Options, TargetInfo};
-use crate::codegen::backend::KernelCode;
+use crate::codegen::backend::{KernelCode, KernelFault};
 use crate::codegen::kernel::Kernel;
+use crate::codegen::threads;
 use crate::ir::Ir;
 
 /// Nanoseconds of work below which a launch is not split further: what handing it to another thread costs, several times.
@@ -86,9 +87,10 @@ impl CompiledKernels {
         let start = Instant::now();
         let module::Kernels { infos, distinct, mut exprs } = module::read(ir)?;
         times.emit = start.elapsed();
-        let share = distinct.len().div_ceil(rayon::current_num_threads().max(1)).max(KERNELS_A_THREAD);
-        let parts: Vec<Result<(Vec<u8>, CompileTimes), Diagnostic>> =
-            distinct.par_chunks(share).map(|kernels| generate(ir, options, kernels, exprs.clone())).collect();
+        let parts: Vec<Result<(Vec<u8>, CompileTimes), Diagnostic>> = threads::run(0, || {
+            let share = distinct.len().div_ceil(rayon::current_num_threads().max(1)).max(KERNELS_A_THREAD);
+            distinct.par_chunks(share).map(|kernels| generate(ir, options, kernels, exprs.clone())).collect()
+        });
         let mut objects = Vec::new();
         for part in parts {
             let (object, t) = part?;
@@ -180,17 +182,17 @@ impl CompiledKernel {
     ///
     /// # Safety
     /// `buffers` are the starts of allocations that hold what the kernel's argument types say for these `symbols`.
-    pub unsafe fn run(&self, buffers: &[*mut u8], symbols: &[i64], threads: usize) -> Result<(), String> {
+    pub unsafe fn run(&self, buffers: &[*mut u8], symbols: &[i64], threads: usize) -> Result<(), KernelFault> {
         let info = &self.info;
         if buffers.len() != info.buffers || symbols.len() != info.symbols.len() {
-            return Err(format!(
+            return Err(KernelFault::Call(format!(
                 "kernel @{} takes {} buffers and {} symbols, got {} and {}",
                 info.name,
                 info.buffers,
                 info.symbols.len(),
                 buffers.len(),
                 symbols.len()
-            ));
+            )));
         }
         let steps = self.steps.get(symbols)?;
         if steps <= 0 {
@@ -205,22 +207,25 @@ impl CompiledKernel {
             // SAFETY: as the caller says.
             unsafe { (self.run)(shared.0, shared.1, 0, steps, shared.2) };
         } else {
-            let threads = if threads == 0 { rayon::current_num_threads() } else { threads };
-            // A few parts a thread, so that a slow one does not hold up all.
-            let parts = parts.min(4 * threads as i64);
-            let part = |k: i64| {
-                let shared = &shared;
-                let at = |k: i64| (i128::from(steps) * i128::from(k) / i128::from(parts)) as i64;
-                // SAFETY: as the caller says; the ranges are disjoint.
-                unsafe { (self.run)(shared.0, shared.1, at(k), at(k + 1), shared.2) }
-            };
-            (0..parts as usize).into_par_iter().with_max_len(1).for_each(|k| part(k as i64));
+            let shared = &shared;
+            threads::run(threads, || {
+                // A few parts a thread, so that a slow one does not hold up all.
+                let parts = parts.min(4 * rayon::current_num_threads() as i64);
+                let part = |k: i64| {
+                    let at = |k: i64| (i128::from(steps) * i128::from(k) / i128::from(parts)) as i64;
+                    // SAFETY: as the caller says; the ranges are disjoint.
+                    unsafe { (self.run)(shared.0, shared.1, at(k), at(k + 1), shared.2) }
+                };
+                (0..parts as usize).into_par_iter().with_max_len(1).for_each(|k| part(k as i64));
+            });
         }
         if error.set != 0 {
-            return Err(format!(
-                "kernel @{}: index {} is out of range for size {} (check {})",
-                info.name, error.value, error.bound, error.check
-            ));
+            return Err(KernelFault::Index {
+                kernel: info.name.clone(),
+                index: error.value,
+                size: error.bound,
+                check: error.check,
+            });
         }
         Ok(())
     }
@@ -231,8 +236,14 @@ impl KernelCode for CompiledKernels {
         self.by_name.get(name).copied()
     }
 
-    unsafe fn run(&self, kernel: usize, buffers: &[*mut u8], symbols: &[i64], threads: usize) -> Result<(), String> {
-        let kernel = self.kernels.get(kernel).ok_or("there is no such kernel")?;
+    unsafe fn run(
+        &self,
+        kernel: usize,
+        buffers: &[*mut u8],
+        symbols: &[i64],
+        threads: usize,
+    ) -> Result<(), KernelFault> {
+        let kernel = self.kernels.get(kernel).ok_or_else(|| "there is no such kernel".to_string())?;
         // SAFETY: as the caller says.
         unsafe { kernel.run(buffers, symbols, threads) }
     }

@@ -38,7 +38,7 @@ pub(super) fn run(ir: &Ir, buffers: &mut [&mut [u8]], symbols: &[i64]) -> Result
             }
             let pointers: Vec<*mut u8> = buffers.iter_mut().map(|b| b.as_mut_ptr()).collect();
             // SAFETY: the tests give buffers of the sizes that the kernel's types say.
-            let r = unsafe { kernels.all()[0].run(&pointers, symbols, threads) };
+            let r = unsafe { kernels.all()[0].run(&pointers, symbols, threads) }.map_err(|e| e.to_string());
             if first.is_none() {
                 first = Some((r, buffers.iter().map(|b| b.to_vec()).collect()));
             }

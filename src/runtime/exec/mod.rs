@@ -5,23 +5,31 @@
 //! | `plan` | the function as a list of steps |
 //! | `constant` | constant data |
 //! | `bounds` | accesses that stay in their buffers at some sizes only |
+//! | `host` | ops that the caller computes |
 //! | here | a call: symbols bound from the sizes of the inputs, buffers, kernels, extern ops, results |
 
 mod bounds;
 mod constant;
+mod host;
 mod plan;
 
+pub use host::{HostCall, HostInput, HostOps};
+
 use crate::dialects::{func, symbols};
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rinductor_index::{Atom, SymId};
+use rinductor_scalar::DType;
 use rinductor_support::{Diagnostic, FxHashMap, FxHashSet};
 
 use crate::codegen::backend::KernelCode;
+use crate::codegen::threads;
 use crate::ir::Ir;
 use crate::runtime::error::{Result, RuntimeError};
-use crate::runtime::{Attr, Storage, Tensor};
-use plan::{Input, Num, Output, Plan, Shape, Step};
+use crate::runtime::{Attr, Attrs, Storage, Tensor};
+use plan::{Input, Num, Operand, Output, Plan, Shape, Step};
 
 /// An argument of a call.
 #[derive(Clone, Debug)]
@@ -43,11 +51,23 @@ pub enum Returned {
     Nothing,
 }
 
+/// What a function takes at one place.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter<'a> {
+    /// Its name, without `%`.
+    pub name: &'a str,
+    /// The element type of a tensor; None for the value of a symbol.
+    pub dtype: Option<DType>,
+    /// Whether calls write into it.
+    pub written: bool,
+}
+
 /// A function that can be called.
 pub struct Executable {
     plan: Plan,
     code: Arc<dyn KernelCode>,
-    threads: usize,
+    host: Option<Arc<dyn HostOps>>,
+    threads: AtomicUsize,
     /// Memory of earlier calls that nobody uses.
     pool: Mutex<Vec<Arc<Storage>>>,
     /// Values of symbols at which no kernel leaves a buffer.
@@ -71,17 +91,55 @@ impl Executable {
     /// # Errors
     /// No such function, or one that the host cannot run.
     pub fn new(ir: &Ir, name: &str, code: Arc<dyn KernelCode>) -> std::result::Result<Executable, Diagnostic> {
-        let func = ir.lookup_symbol(name).filter(|&f| ir.is_op(f, func::FuncOp::NAME));
-        let func = func.ok_or_else(|| Diagnostic::error_nowhere(format!("there is no function @{name}")))?;
-        let plan = plan::plan(ir, func, &*code)?;
-        Ok(Executable { plan, code, threads: 0, pool: Mutex::default(), admitted: Mutex::default() })
+        Executable::with_host(ir, name, code, None)
     }
 
-    /// Sets how many threads a kernel may use; 0 for as many as there are.
+    /// The same, with ops that the caller computes.
+    ///
+    /// # Errors
+    /// As [`Executable::new`].
+    pub fn with_host(
+        ir: &Ir,
+        name: &str,
+        code: Arc<dyn KernelCode>,
+        host: Option<Arc<dyn HostOps>>,
+    ) -> std::result::Result<Executable, Diagnostic> {
+        let func = ir.lookup_symbol(name).filter(|&f| ir.is_op(f, func::FuncOp::NAME));
+        let func = func.ok_or_else(|| Diagnostic::error_nowhere(format!("there is no function @{name}")))?;
+        let plan = plan::plan(ir, func, &*code, host.as_deref())?;
+        Ok(Executable {
+            plan,
+            code,
+            host,
+            threads: AtomicUsize::new(0),
+            pool: Mutex::default(),
+            admitted: Mutex::default(),
+        })
+    }
+
+    /// Sets how many threads kernels and extern ops may use; 0 for as many as there usually are.
     #[must_use]
-    pub fn with_threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
+    pub fn with_threads(self, threads: usize) -> Self {
+        self.set_threads(threads);
         self
+    }
+
+    /// As [`Executable::with_threads`], for the calls that begin from now on.
+    pub fn set_threads(&self, threads: usize) {
+        self.threads.store(threads, Ordering::Relaxed);
+    }
+
+    /// What it takes, in order.
+    pub fn parameters(&self) -> impl ExactSizeIterator<Item = Parameter<'_>> {
+        self.plan.inputs.iter().zip(&self.plan.input_names).map(|(input, name)| match input {
+            Input::Tensor(_, shape, written) => Parameter { name, dtype: Some(shape.dtype), written: *written },
+            Input::Symbol(_) => Parameter { name, dtype: None, written: false },
+        })
+    }
+
+    /// How many results it gives.
+    pub fn results(&self) -> usize {
+        self.plan.outputs.len()
     }
 
     /// How many tensors it takes, and how many symbols.
@@ -113,7 +171,7 @@ impl Executable {
                 self.arity().0
             )));
         }
-        self.call(&arguments)
+        self.run_bound(&arguments)
     }
 
     /// Calls it. Inputs that the function writes are changed.
@@ -121,10 +179,14 @@ impl Executable {
     /// # Errors
     /// Inputs that do not fit the function's type, an index out of range, an extern op that fails.
     pub fn run(&self, arguments: &[Argument]) -> Result<Vec<Returned>> {
-        self.call(&arguments.iter().cloned().map(Some).collect::<Vec<_>>())
+        self.run_bound(&arguments.iter().cloned().map(Some).collect::<Vec<_>>())
     }
 
-    fn call(&self, arguments: &[Option<Argument>]) -> Result<Vec<Returned>> {
+    /// Calls it; a symbol without a value gets it from the sizes of the tensors.
+    ///
+    /// # Errors
+    /// As [`Executable::run`].
+    pub fn run_bound(&self, arguments: &[Option<Argument>]) -> Result<Vec<Returned>> {
         if arguments.len() != self.plan.inputs.len() {
             let text = format!("the function takes {} arguments, got {}", self.plan.inputs.len(), arguments.len());
             return Err(RuntimeError::tensor(text));
@@ -132,6 +194,7 @@ impl Executable {
         let sizes = self.sizes(arguments)?;
         let mut call = Call {
             executable: self,
+            threads: self.threads.load(Ordering::Relaxed),
             sizes,
             buffers: vec![None; self.plan.slots],
             pool: std::mem::take(&mut *self.pool.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -198,6 +261,7 @@ impl Executable {
 /// One call.
 struct Call<'a> {
     executable: &'a Executable,
+    threads: usize,
     sizes: Vec<i64>,
     buffers: Vec<Option<Buffer>>,
     pool: Vec<Arc<Storage>>,
@@ -352,25 +416,26 @@ impl Call<'_> {
             }
             Step::Launch { kernel, buffers, symbols } => self.launch(*kernel, buffers, symbols)?,
             Step::Extern { op, inputs, outputs, attrs, numbers } => {
-                let tensor = |slot: &Option<usize>| slot.map(|s| self.buffer(s).map(|b| b.tensor.clone())).transpose();
-                let inputs: Vec<Option<Tensor>> = inputs.iter().map(tensor).collect::<Result<_>>()?;
-                let outputs: Vec<Option<Tensor>> = outputs.iter().map(tensor).collect::<Result<_>>()?;
-                if numbers.is_empty() {
-                    op.run_into(attrs, &inputs, &outputs)?;
-                } else {
-                    let mut attrs = attrs.clone();
-                    for (name, place, n) in numbers {
-                        let n = self.num(*n)?;
-                        match (place, attrs.ints(name)) {
-                            (Some(k), Some(mut list)) => {
-                                list[*k] = n;
-                                attrs.set(name, Attr::Ints(list));
-                            }
-                            _ => attrs.set(name, Attr::Int(n)),
-                        }
-                    }
-                    op.run_into(&attrs, &inputs, &outputs)?;
-                }
+                let inputs = self.tensors(inputs)?;
+                let outputs = self.tensors(outputs)?;
+                let attrs = self.filled(attrs, numbers)?;
+                threads::run(self.threads, || op.run_into(&attrs, &inputs, &outputs))?;
+            }
+            Step::Host { name, inputs, outputs, attrs, numbers } => {
+                let input = |i: &Operand| {
+                    Ok(match i {
+                        Operand::Slot(slot) => HostInput::Tensor(self.buffer(*slot)?.tensor.clone()),
+                        Operand::Int(n) => HostInput::Int(self.num(*n)?),
+                        Operand::Nothing => HostInput::Nothing,
+                    })
+                };
+                let inputs: Vec<HostInput> = inputs.iter().map(input).collect::<Result<_>>()?;
+                let outputs = self.tensors(outputs)?;
+                let attrs = self.filled(attrs, numbers)?;
+                let host = self.executable.host.as_ref();
+                let host = host.ok_or_else(|| RuntimeError::tensor(format!("nobody computes {name}")))?;
+                host.call(&HostCall { name, attrs: &attrs, inputs: &inputs, outputs: &outputs })
+                    .map_err(|source| RuntimeError::Host { op: name.clone(), source })?;
             }
             Step::Copy { from, to } => {
                 let (from, to) = (self.buffer(*from)?, self.buffer(*to)?);
@@ -378,6 +443,26 @@ impl Call<'_> {
             }
         }
         Ok(())
+    }
+
+    fn tensors(&self, slots: &[Option<usize>]) -> Result<Vec<Option<Tensor>>> {
+        slots.iter().map(|slot| slot.map(|s| self.buffer(s).map(|b| b.tensor.clone())).transpose()).collect()
+    }
+
+    /// Attributes with the values of their symbolic integers.
+    fn filled<'a>(&self, attrs: &'a Attrs, numbers: &[(String, Option<usize>, Num)]) -> Result<Cow<'a, Attrs>> {
+        let mut attrs = Cow::Borrowed(attrs);
+        for (name, place, n) in numbers {
+            let n = self.num(*n)?;
+            match (place, attrs.ints(name)) {
+                (Some(k), Some(mut list)) => {
+                    list[*k] = n;
+                    attrs.to_mut().set(name, Attr::Ints(list));
+                }
+                _ => attrs.to_mut().set(name, Attr::Int(n)),
+            }
+        }
+        Ok(attrs)
     }
 
     fn launch(&self, kernel: usize, buffers: &[usize], symbols: &[Num]) -> Result<()> {
@@ -392,8 +477,8 @@ impl Call<'_> {
         }
         // SAFETY: each buffer was made or checked against the type with which the kernel is launched, for these symbols; nobody holds a
         // guard of the storages, because inputs are borrowed by the caller for reading at most through clones that this crate made.
-        let ran = unsafe { self.executable.code.run(kernel, &addresses, &values, self.executable.threads) };
-        ran.map_err(RuntimeError::tensor)
+        let ran = unsafe { self.executable.code.run(kernel, &addresses, &values, self.threads) };
+        ran.map_err(RuntimeError::Kernel)
     }
 }
 

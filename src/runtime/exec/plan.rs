@@ -6,6 +6,7 @@ use rinductor_scalar::DType;
 use rinductor_support::{Diagnostic, FxHashMap};
 
 use super::bounds::Symbolic;
+use super::host::HostOps;
 use crate::codegen::backend::KernelCode;
 use crate::codegen::kernel::{BufferLayout, buffer_layout, dtype_of};
 use crate::ir::{AttrData, Ir, Op, TypeData, Value};
@@ -75,8 +76,26 @@ pub enum Step {
         attrs: Attrs,
         numbers: Vec<(String, Option<usize>, Num)>,
     },
+    /// An op that the host computes; the numbers as for an extern op.
+    Host {
+        name: String,
+        inputs: Vec<Operand>,
+        outputs: Vec<Option<usize>>,
+        attrs: Attrs,
+        numbers: Vec<(String, Option<usize>, Num)>,
+    },
     /// A copy between buffers.
     Copy { from: usize, to: usize },
+}
+
+/// An operand of an op that the host computes.
+pub enum Operand {
+    /// The tensor in a slot.
+    Slot(usize),
+    /// A number.
+    Int(Num),
+    /// None.
+    Nothing,
 }
 
 /// A function as steps.
@@ -106,12 +125,15 @@ pub struct Plan {
 struct Planner<'a> {
     ir: &'a Ir,
     code: &'a dyn KernelCode,
+    host: Option<&'a dyn HostOps>,
     exprs: Exprs,
     sizes: Vec<Expr>,
     slots: FxHashMap<Value, usize>,
     numbers: FxHashMap<Value, Expr>,
     /// Values that are none.
     nothing: Vec<Value>,
+    /// By the number of a kernel: which of its buffers it writes.
+    stores: FxHashMap<usize, Vec<bool>>,
     /// The allocation that a slot lies in.
     roots: Vec<usize>,
     steps: Vec<Step>,
@@ -121,16 +143,18 @@ struct Planner<'a> {
 ///
 /// # Errors
 /// An op that the host has not, a kernel or an extern op that does not exist, a buffer without a known layout.
-pub fn plan(ir: &Ir, func: Op, code: &dyn KernelCode) -> Result<Plan, Diagnostic> {
+pub fn plan(ir: &Ir, func: Op, code: &dyn KernelCode, host: Option<&dyn HostOps>) -> Result<Plan, Diagnostic> {
     let (exprs, accesses) = super::bounds::symbolic(ir);
     let mut p = Planner {
         ir,
         code,
+        host,
         exprs,
         sizes: Vec::new(),
         slots: FxHashMap::default(),
         numbers: FxHashMap::default(),
         nothing: Vec::new(),
+        stores: FxHashMap::default(),
         roots: Vec::new(),
         steps: Vec::new(),
     };
@@ -178,8 +202,14 @@ pub fn plan(ir: &Ir, func: Op, code: &dyn KernelCode) -> Result<Plan, Diagnostic
         match step {
             Step::Alloc { slot, escapes, .. } => *escapes = escaping.contains(slot),
             Step::Copy { to, .. } => written[p.roots[*to]] = true,
-            Step::Launch { buffers, .. } => buffers.iter().for_each(|&b| written[p.roots[b]] = true),
-            Step::Extern { outputs, .. } => outputs.iter().flatten().for_each(|&b| written[p.roots[b]] = true),
+            Step::Launch { kernel, buffers, .. } => {
+                let stores = p.stores.get(kernel).map_or(&[][..], |s| s);
+                let stored = buffers.iter().zip(stores).filter(|s| *s.1);
+                stored.for_each(|(&b, _)| written[p.roots[b]] = true);
+            }
+            Step::Extern { outputs, .. } | Step::Host { outputs, .. } => {
+                outputs.iter().flatten().for_each(|&b| written[p.roots[b]] = true)
+            }
             _ => {}
         }
     }
@@ -345,6 +375,7 @@ impl Planner<'_> {
                 None => buffers.push(self.slot_of(op, v)?),
             }
         }
+        self.stores.entry(kernel).or_insert_with(|| stores(ir, name));
         self.steps.push(Step::Launch { kernel, buffers, symbols });
         Ok(())
     }
@@ -353,58 +384,79 @@ impl Planner<'_> {
         let ir = self.ir;
         let external = kernels::ExternOp(op);
         let name = external.callee(ir);
-        let called = extern_op(name).ok_or_else(|| {
-            self.error(op, format!("there is no extern op {name} to run standalone"))
-                .help("run the graph under torch, which has it")
-        })?;
+        let native = extern_op(name);
+        let by_host = self.host.is_some_and(|h| h.computes(name, native.is_some()));
+        if native.is_none() && !by_host {
+            return Err(self
+                .error(op, format!("there is no extern op {name} to run standalone"))
+                .help("run the graph under torch, which has it"));
+        }
         let operands = external.args(ir);
         let outs = usize::try_from(external.outs(ir)).unwrap_or(0);
         let outs = outs.min(operands.len());
         let (ins, outs) = operands.split_at(operands.len() - outs);
         let mut inputs = Vec::new();
-        let mut indices = Vec::new();
         for &v in ins {
-            if let Some(&e) = self.numbers.get(&v) {
-                indices.push(self.num(e));
+            inputs.push(if let Some(&e) = self.numbers.get(&v) {
+                Operand::Int(self.num(e))
             } else if self.nothing.contains(&v) {
-                inputs.push(None);
+                Operand::Nothing
             } else {
-                inputs.push(Some(self.slot_of(op, v)?));
-            }
+                Operand::Slot(self.slot_of(op, v)?)
+            });
         }
         // A result that is none is not computed.
         let output = |v: &Value| if self.nothing.contains(v) { Ok(None) } else { self.slot_of(op, *v).map(Some) };
         let outputs: Result<Vec<_>, _> = outs.iter().map(output).collect();
         let outputs = outputs?;
         let mut attrs = Attrs::new();
-        let mut numbers = Vec::new();
-        let mut indices = indices.into_iter();
+        // The places in lists that symbolic integers fill: they follow as operands.
+        let mut places = Vec::new();
         for &(key, attr) in ir.dict(external.properties(ir)) {
             let key = ir.text(key);
-            if key == "operandSegmentSizes" {
+            if key == "operandSegmentSizes" && !by_host {
                 continue;
             }
             let value = call_attr(ir, attr)
                 .ok_or_else(|| self.error(op, format!("the extern op takes no such value for {key}")))?;
-            // Symbolic entries of a list follow as operands.
             if let CallAttr::Ints(list) = &value {
-                for (k, &n) in list.iter().enumerate() {
-                    if n == i64::MIN {
-                        let n = indices.next().ok_or_else(|| self.error(op, format!("too few sizes for {key}")))?;
-                        numbers.push((key.to_string(), Some(k), n));
-                    }
-                }
+                let symbolic = list.iter().enumerate().filter(|&(_, &n)| n == i64::MIN);
+                places.extend(symbolic.map(|(k, _)| (key.to_string(), k)));
             }
             attrs.set(key, value);
         }
-        if indices.next().is_some() {
+        let ints = inputs.iter().filter_map(|i| if let Operand::Int(n) = i { Some(*n) } else { None });
+        let ints: Vec<Num> = ints.collect();
+        if ints.len() < places.len() {
+            let name = &places[ints.len()].0;
+            return Err(self.error(op, format!("too few sizes for {name}")));
+        }
+        if ints.len() > places.len() && !(by_host && places.is_empty()) {
             return Err(
                 self.error(op, format!("{name} takes a symbolic integer outside of a list: not supported by the host"))
             );
         }
-        self.steps.push(Step::Extern { op: called, inputs, outputs, attrs, numbers });
+        if !places.is_empty() {
+            inputs.retain(|i| !matches!(i, Operand::Int(_)));
+        }
+        let numbers = places.into_iter().zip(ints).map(|((key, k), n)| (key, Some(k), n)).collect();
+        self.steps.push(match native {
+            Some(native) if !by_host => {
+                let slot = |i| if let Operand::Slot(slot) = i { Some(slot) } else { None };
+                let inputs = inputs.into_iter().map(slot).collect();
+                Step::Extern { op: native, inputs, outputs, attrs, numbers }
+            }
+            _ => Step::Host { name: name.to_string(), inputs, outputs, attrs, numbers },
+        });
         Ok(())
     }
+}
+
+/// Which buffers a kernel writes: those with another use than a load.
+fn stores(ir: &Ir, kernel: &str) -> Vec<bool> {
+    let args = ir.lookup_symbol(kernel).and_then(|k| ir.body(k)).map_or(&[][..], |b| ir.block_args(b));
+    let buffers = args.iter().filter(|&&a| matches!(ir.ty(ir.value_type(a)), TypeData::MemRef { .. }));
+    buffers.map(|&a| ir.uses(a).any(|(op, _)| !ir.is_op(op, kernels::LoadOp::NAME))).collect()
 }
 
 /// A property as an attribute of an extern call.

@@ -49,6 +49,11 @@ impl Attrs {
         }
     }
 
+    /// All attributes, in the order in which they were first set.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Attr)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
     /// The attribute of this name; one that is [`Attr::None`] counts as absent.
     pub fn get(&self, name: &str) -> Option<&Attr> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v).filter(|v| **v != Attr::None)

@@ -25,7 +25,6 @@ pub use call::Call;
 
 use super::error::Result;
 use super::tensor::Tensor;
-use std::sync::Arc;
 
 /// One extern op.
 pub struct ExternOp {
@@ -68,10 +67,10 @@ impl ExternOp {
     }
 }
 
-/// Whether an output's storage is that of an input or of another output.
+/// Whether an output has memory in common with an input or with another output.
 fn shares_memory(inputs: &[Option<Tensor>], outputs: &[Option<Tensor>]) -> bool {
     outputs.iter().flatten().enumerate().any(|(i, o)| {
-        let same = |t: &Tensor| Arc::ptr_eq(t.storage(), o.storage());
+        let same = |t: &Tensor| t.storage().overlaps(o.storage());
         inputs.iter().flatten().any(same) || outputs.iter().flatten().skip(i + 1).any(same)
     })
 }

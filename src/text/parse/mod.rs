@@ -13,7 +13,7 @@ mod types;
 use super::ParseOptions;
 use super::grammar::{IrGrammar, Rule};
 use crate::ir::registry::OpInfo;
-use crate::ir::{Dict, Ir, OpSpec, Region};
+use crate::ir::{Attr, Dict, Ir, OpSpec, Region};
 use leaf::{Alias, AliasState, Leaves};
 use pest::Parser as _;
 use rinductor_support::{Diagnostic, FxHashMap, Name, SourceId, SourceMap, Span};
@@ -51,23 +51,7 @@ pub struct Parser<'a> {
 /// Reads a text.
 pub fn parse(sources: &SourceMap, source: SourceId, options: &ParseOptions<'_>) -> (Option<Ir>, Vec<Diagnostic>) {
     let text = sources.text(source).clone();
-    let mut parser = Parser {
-        text: &text,
-        source,
-        options,
-        ir: Ir::new(),
-        diagnostics: Vec::new(),
-        scopes: Scopes::new(),
-        frames: Vec::new(),
-        leaves: Leaves::default(),
-        infos: FxHashMap::default(),
-        known: FxHashMap::default(),
-        alias_spans: FxHashMap::default(),
-        alias_depth: 0,
-        pos: 0,
-        stop: false,
-        budget: (64 << 20) + 8 * text.len(),
-    };
+    let mut parser = Parser::new(&text, source, options, Ir::new());
     let top = parser.file();
     let Parser { mut ir, mut diagnostics, .. } = parser;
     diagnostics.sort_by_key(|d| match &d.place {
@@ -79,6 +63,52 @@ pub fn parse(sources: &SourceMap, source: SourceId, options: &ParseOptions<'_>) 
         (Some(ir), diagnostics)
     } else {
         (None, diagnostics)
+    }
+}
+
+/// Reads a text that is one attribute into an IR.
+pub fn parse_attr(
+    ir: &mut Ir,
+    sources: &SourceMap,
+    source: SourceId,
+    options: &ParseOptions<'_>,
+) -> Result<Attr, Vec<Diagnostic>> {
+    let text = sources.text(source).clone();
+    let mut parser = Parser::new(&text, source, options, std::mem::take(ir));
+    let pair = parser.leaf(Rule::attr_only, &text).and_then(|p| p.into_inner().next());
+    let attr = pair.and_then(|p| parser.attr(p, 0));
+    let Parser { ir: with_attr, mut diagnostics, .. } = parser;
+    *ir = with_attr;
+    match attr {
+        Some(attr) if diagnostics.is_empty() => Ok(attr),
+        _ => {
+            if diagnostics.is_empty() {
+                diagnostics.push(Diagnostic::error(Span::new(source, 0, text.len()), "this is no attribute"));
+            }
+            Err(diagnostics)
+        }
+    }
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, source: SourceId, options: &'a ParseOptions<'a>, ir: Ir) -> Self {
+        Parser {
+            text,
+            source,
+            options,
+            ir,
+            diagnostics: Vec::new(),
+            scopes: Scopes::new(),
+            frames: Vec::new(),
+            leaves: Leaves::default(),
+            infos: FxHashMap::default(),
+            known: FxHashMap::default(),
+            alias_spans: FxHashMap::default(),
+            alias_depth: 0,
+            pos: 0,
+            stop: false,
+            budget: (64 << 20) + 8 * text.len(),
+        }
     }
 }
 
