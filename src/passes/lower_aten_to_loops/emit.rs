@@ -32,7 +32,7 @@ pub fn replace(ir: &mut Ir, op: Op, semantics: &Semantics, aliases: &[bool]) -> 
         let copies = matches!(nest.kind, NestKind::Pointwise)
             && matches!(nest.body.nodes.as_slice(), [n] if matches!(n.kind, NodeKind::Load { guard: None, .. }));
         let result = semantics.outputs.iter().position(|o| *o == Output::Nest { nest: k, out: 0 });
-        if copies && result.is_some_and(|r| shares(r)) {
+        if copies && result.is_some_and(&shares) {
             mark_view(ir, results[0]);
         }
         made.push(results);
