@@ -21,6 +21,7 @@ pub const TRAITS: &[(&str, &str)] = &[
     ("involution", "f(f(x)) = x"),
     ("view", "the result shares the storage of the first operand"),
     ("inplace", "writes to an operand"),
+    ("wide_numbers", "a number, or a tensor of one element, is not rounded to f16 or bf16 before"),
     ("random", "the result is not determined by the operands"),
     ("extern", "computed by a library kernel, even where there are semantics"),
     ("constant_like", "no operands, one constant result"),

@@ -203,6 +203,11 @@ impl Evaluator<'_> {
             };
             let element = match computation.dtype {
                 Some(dtype) if element != Value::None && computation.operands.contains(name) => {
+                    let one = match value {
+                        Value::Tensor(t) => t.shape.iter().all(|&n| self.exprs.as_int(n) == Some(1)),
+                        _ => true,
+                    };
+                    let dtype = if computation.wide_numbers && one { rinductor_scalar::opmath(dtype) } else { dtype };
                     Value::Scalar { node: self.lift(&element, dtype, span)?, weak: false }
                 }
                 _ => element,

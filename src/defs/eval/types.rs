@@ -15,6 +15,8 @@ pub(super) struct Computation {
     pub dtype: Option<DType>,
     /// The names of the operands that are converted.
     pub operands: Vec<Str>,
+    /// Whether a number, or a tensor of one element, keeps the precision that the op computes with.
+    pub wide_numbers: bool,
 }
 
 impl Evaluator<'_> {
@@ -100,7 +102,7 @@ impl Evaluator<'_> {
             ExprKind::Name(name) => Some(name.clone()),
             _ => None,
         });
-        Ok(Computation { dtype, operands: operands.collect() })
+        Ok(Computation { dtype, operands: operands.collect(), wide_numbers: op.has_trait("wide_numbers") })
     }
 
     fn tensors(&mut self, args: &[Expr]) -> Result<Vec<Rc<TensorValue>>> {

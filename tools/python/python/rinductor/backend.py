@@ -1,0 +1,265 @@
+"""The backend of `torch.compile`: graphs of aten ops become kernels, and calls of torch where no kernel is had.
+
+torch's own front half (Dynamo, AOTAutograd, Inductor's decomposition table and partitioner) makes the graphs.
+"""
+
+import logging
+import os
+import threading
+import traceback
+from dataclasses import dataclass, field
+
+import torch
+
+from . import _core, dump, partition, spelling, wrapper
+from .export import function_text
+from .partition import Segment
+from .spelling import NotSpelled
+
+log = logging.getLogger("rinductor")
+
+#: What `options=` may hold, with what it means.
+OPTIONS = {
+    "rinductor.dump_dir": "a folder for every stage of every graph",
+    "rinductor.pipeline": "the passes that a graph goes through (default: cpu)",
+    "rinductor.fallback_random": "random numbers as eager draws them, one after the other",
+}
+
+
+@dataclass
+class Settings:
+    """How graphs are compiled."""
+
+    pipeline: str = "cpu"
+    dump_dir: str | None = None
+    fallback_random: bool = False
+    #: Gets a `Report` for each graph.
+    observers: list = field(default_factory=list)
+
+    @staticmethod
+    def of(options):
+        """From the options of `torch.compile`. Those of other backends are none of ours."""
+        settings = Settings(dump_dir=os.environ.get("RINDUCTOR_DUMP") or None)
+        for key, value in (options or {}).items():
+            if not key.startswith("rinductor."):
+                continue
+            if key not in OPTIONS:
+                raise ValueError(f"there is no option {key}; the options are {', '.join(OPTIONS)}")
+            setattr(settings, key.removeprefix("rinductor."), value)
+        settings.observers = list(_observers)
+        return settings
+
+
+@dataclass
+class Report:
+    """What became of one graph."""
+
+    kind: str
+    #: For each segment, its nodes and how many kernels they became.
+    segments: list = field(default_factory=list)
+    #: For each call of torch, its node and why it is one.
+    calls: list = field(default_factory=list)
+
+
+#: Who wants a `Report` for each graph that is compiled meanwhile.
+_observers = []
+_lock = threading.Lock()
+_counter = iter(range(10**9))
+
+
+def backend(gm, example_inputs, *, mode=None, options=None, **_):
+    """Compiles what Dynamo has captured; `torch.compile(model, backend="rinductor")` calls it."""
+    del mode
+    settings = Settings.of(options)
+
+    def compiler(kind):
+        return lambda graph, inputs: compile_graph(graph, inputs, kind=kind, settings=settings)
+
+    return aot(settings, compiler)(gm, example_inputs)
+
+
+def aot(settings, compiler):
+    """A backend that gives each aten graph to the compiler for its kind, `infer`, `fw` or `bw`."""
+    from functorch.compile import min_cut_rematerialization_partition
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._inductor import config
+
+    def part(joint, joint_inputs, **kwargs):
+        random(joint, settings)
+        return min_cut_rematerialization_partition(joint, joint_inputs, compiler="inductor", **kwargs)
+
+    def front(gm, example_inputs, **_):
+        # It changes what it is made with, so each graph has its own.
+        autograd = aot_autograd(
+            fw_compiler=compiler("fw"),
+            bw_compiler=compiler("bw"),
+            inference_compiler=compiler("infer"),
+            decompositions=decompositions,
+            partition_fn=part,
+            keep_inference_input_mutations=True,
+        )
+        with config.patch(fallback_random=settings.fallback_random or config.fallback_random):
+            return autograd(gm, example_inputs)
+
+    return front
+
+
+def decompositions():
+    """Inductor's table, but for what it takes apart in a way that people see: other strides, or roundings between the parts."""
+    from torch._inductor.decomposition import select_decomp_table
+
+    aten = torch.ops.aten
+    table = dict(select_decomp_table())
+    for op in (aten.max_unpool2d, aten.max_unpool3d, aten.addcdiv, aten.take):
+        for overload in op.overloads():
+            table.pop(getattr(op, overload), None)
+    return table
+
+
+def random(gm, settings):
+    """Random numbers from one seed for each op, so that they can be drawn where they are used."""
+    import torch._inductor.config as inductor_config
+
+    if settings.fallback_random or inductor_config.fallback_random:
+        return
+    from torch._inductor.fx_passes.replace_random import replace_random_passes
+    from torch._inductor.virtualized import V
+
+    mode = torch._guards.detect_fake_mode([n.meta.get("val") for n in gm.graph.find_nodes(op="placeholder")])
+    if mode is None:
+        return
+    with V.set_fake_mode(mode):
+        replace_random_passes(gm)
+    gm.recompile()
+
+
+def compile_graph(gm, example_inputs, *, kind, settings):
+    """Compiles a graph of aten ops into a boxed callable."""
+    number = next(_counter)
+    try:
+        if kind == "infer":
+            random(gm, settings)
+        run, report = Compiler(gm, kind, number, settings).compile()
+    except Exception:
+        dump.failure(gm, kind, number, settings, traceback.format_exc())
+        raise
+    for observer in settings.observers:
+        observer(report)
+
+    def call(args):
+        return run(args)
+
+    # In the function's own dictionary: what wraps it copies that alone.
+    call._boxed_call = True
+    return call
+
+
+class Compiler:
+    """One graph on its way."""
+
+    def __init__(self, gm, kind, number, settings):
+        self.gm, self.kind, self.number, self.settings = gm, kind, number, settings
+        self.refused = {}
+
+    def compile(self):
+        """The function, and what became of the graph."""
+        stage = dump.Stage(self.settings.dump_dir, f"{self.number:03}-{self.kind}")
+        stage.graph(self.gm)
+        partition.sink_copies(self.gm)
+        self.gm.graph.eliminate_dead_code(is_impure_node=keeps)
+        while True:
+            plan = partition.plan(self.gm, self.refused)
+            before = len(self.refused)
+            executables = {}
+            for step in plan.steps:
+                if isinstance(step, Segment):
+                    executables[step] = self.segment(step, stage)
+            if len(self.refused) == before:
+                break
+        source = wrapper.Wrapper(self.gm, plan, executables).write()
+        run, text = source.compile(f"<rinductor {self.kind} {self.number}>")
+        stage.wrapper(text)
+        report = Report(self.kind)
+        report.segments = [(s.nodes, s.kernels) for s in plan.steps if isinstance(s, Segment)]
+        report.calls = [(n, plan.reasons.get(n, "")) for n in plan.steps if not isinstance(n, Segment)]
+        return run, report
+
+    def segment(self, segment, stage):
+        """Compiles one segment; what is found to be impossible is added to `refused`, and None given."""
+        symbols, env = {}, None
+        for node in (*segment.nodes, *segment.inputs):
+            value = node.meta.get("val")
+            for v in value if isinstance(value, (tuple, list)) else [value]:
+                for size in (*v.shape, *v.stride(), v.storage_offset()) if isinstance(v, torch.Tensor) else [v]:
+                    if isinstance(size, torch.SymInt):
+                        env = size.node.shape_env
+                        symbols |= dict.fromkeys(size.node.expr.free_symbols)
+        own = {n.meta["val"].node.expr for n in segment.inputs if isinstance(n.meta.get("val"), torch.SymInt)}
+        segment.symbols = sorted((s for s in symbols if s not in own), key=str)
+        try:
+            text = function_text(
+                segment.nodes,
+                segment.inputs,
+                [n for n in segment.outputs],
+                symbols=[(s, env) for s in segment.symbols],
+                anonymous=True,
+            )
+        except NotSpelled as why:
+            self.refuse_all(segment, str(why))
+            return None
+        stage.segment(segment.level, text.text)
+        try:
+            executable = compiled(text.text, self.settings.pipeline)
+        except _core.RinductorError as error:
+            self.blame(segment, text, error)
+            return None
+        segment.kernels = getattr(executable, "kernels", None)
+        return executable.call_torch
+
+    def blame(self, segment, text, error):
+        """Finds the node that an error speaks of."""
+        for diagnostic in error.diagnostics:
+            node = text.lines.get(getattr(diagnostic, "line", None))
+            while node is not None and node.target is __import__("operator").getitem:
+                node = node.args[0]
+            if node is not None and node not in self.refused:
+                log.info("torch is called for %s: %s", node.name, diagnostic.message)
+                self.refused[node] = diagnostic.message
+                return
+        self.refuse_all(segment, str(error))
+
+    def refuse_all(self, segment, why):
+        """Leaves a segment to torch."""
+        log.warning("torch is called for the %d ops of segment %d: %s", len(segment.nodes), segment.level, why)
+        self.refused |= dict.fromkeys(segment.nodes, why)
+
+
+def keeps(node):
+    """Whether a node must stay though nobody reads it."""
+    return node.op in ("placeholder", "output") or partition.is_ordered(node) or node.is_impure()
+
+
+_executables = {}
+
+
+def compiled(text, pipeline):
+    """The executable of a function; the same text is compiled once in a process."""
+    key = (text, pipeline)
+    with _lock:
+        found = _executables.get(key)
+    if found is None:
+        module = _core.Module.parse(text, "graph.ir")
+        module.run(pipeline)
+        found = module.compile()
+        with _lock:
+            _executables[key] = found
+    return found
+
+
+def reset():
+    """Forgets what was compiled; `torch.compiler.reset` calls it."""
+    with _lock:
+        _executables.clear()
+
+
+backend.reset = reset

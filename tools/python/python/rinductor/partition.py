@@ -1,0 +1,322 @@
+"""Which parts of a graph become kernels, and which ops torch is called for.
+
+Every node gets a level. What can be compiled and has level k is part of segment k; a call of torch of level k runs after segment k,
+and what reads it has a later level. So there are as few segments as the order of the calls admits.
+"""
+
+import operator
+from dataclasses import dataclass, field
+
+import torch
+from torch.fx import Node
+
+from . import _core, spelling
+from .export import op_name, unwrap
+from .spelling import NotSpelled
+
+#: Element types that kernels compute with.
+COMPILED = {
+    torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
+    torch.float16, torch.bfloat16, torch.float32, torch.float64,
+}  # fmt: skip
+
+
+#: Ops of which eager does not say which of equal elements they take, though people see it.
+TIES = {"aten.topk", "aten.kthvalue", "aten.sort", "aten.sort.stable"}
+#: Random ops whose numbers follow from a seed that they are given.
+SEEDED = {"prims.inductor_random", "prims.inductor_randint", "prims.inductor_lookup_seed"}
+
+
+@dataclass(eq=False)
+class Segment:
+    """Nodes that are compiled as one function."""
+
+    level: int
+    nodes: list[Node] = field(default_factory=list)
+    inputs: list[Node] = field(default_factory=list)
+    outputs: list[Node] = field(default_factory=list)
+
+
+@dataclass
+class Plan:
+    """A graph as steps."""
+
+    #: Nodes that compute numbers from the symbols of the inputs.
+    host: list[Node]
+    #: Each a segment, or one node that torch is called for.
+    steps: list
+    #: Why nodes are calls of torch.
+    reasons: dict[Node, str]
+
+
+def is_scalar(node):
+    """Whether a node computes a number on the host."""
+    value = node.meta.get("val")
+    return isinstance(value, (*spelling.SYMBOLIC, bool, int, float))
+
+
+def tensors_of(node):
+    """The tensors that a node computes."""
+    value = node.meta.get("val")
+    return [v for v in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(v, torch.Tensor)]
+
+
+def is_view(node):
+    """Whether a node's result shares the memory of its argument and nothing is computed."""
+    target = node.target
+    if target is operator.getitem:
+        return isinstance(node.args[0], Node) and is_view(node.args[0])
+    if not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable:
+        return False
+    return bool(target._schema.returns) and all(r.alias_info is not None for r in target._schema.returns)
+
+
+def unsupported(value):
+    """Why kernels cannot have a tensor, if so."""
+    if value.dtype not in COMPILED:
+        return f"{value.dtype} is not compiled"
+    if value.device.type != "cpu":
+        return f"a tensor on {value.device}"
+    if type(value) is not torch.Tensor and not isinstance(value, (torch._subclasses.FakeTensor, torch.nn.Parameter)):
+        return f"a tensor subclass {type(value).__name__}"
+    try:
+        spelling.tensor_type(value, "cpu")
+    except NotSpelled as why:
+        return str(why)
+    return None
+
+
+class Judge:
+    """Says of nodes whether they are compiled."""
+
+    def __init__(self, refused):
+        self.ops = _core.list_ops()
+        #: Nodes that a try to compile has found to be impossible, with the reason.
+        self.refused = refused
+        self.known = {}
+        self.guesses = {}
+
+    def reason(self, node):
+        """Why torch must be called for a node; None if it is compiled."""
+        if node not in self.known:
+            self.known[node] = self.find(node)
+        return self.known[node]
+
+    def find(self, node):
+        if node in self.refused:
+            return self.refused[node]
+        if self.is_guess(node):
+            return "sizes that depend on data, which the graph gives as fixed"
+        if node.op == "get_attr":
+            return "a constant of the graph"
+        if node.target is operator.getitem:
+            return self.reason(node.args[0]) if isinstance(node.args[0], Node) else "an element of no op's result"
+        target = node.target
+        if not isinstance(target, torch._ops.OpOverload):
+            return "not an op of a dialect"
+        name = op_name(target)
+        if draws(target):
+            return "its numbers come from torch's generator"
+        if name in TIES and node.kwargs.get("stable") is not True:
+            return "which of equal elements it takes is eager's own choice"
+        if target is torch.ops.aten.copy_.default:
+            if not (isinstance(node.args[0], Node) and node.args[0].op == "placeholder"):
+                return "it writes what is no input"
+        elif target._schema.is_mutable:
+            return "it writes its arguments"
+        how = self.ops.get(name)
+        if how is None:
+            return "no dialect has it"
+        if how == "extern" and name not in SEEDED:
+            return "a library's kernel"
+        if how == "opaque" and target is not torch.ops.aten.copy_.default:
+            return "it has no definition"
+        for arg in node.all_input_nodes:
+            if isinstance(arg.meta.get("val"), (torch.SymFloat, torch.SymBool, float)):
+                return "a symbolic number that is no integer"
+        for value in [v for n in (node, *node.all_input_nodes) for v in tensors_of(n)]:
+            why = unsupported(value)
+            if why:
+                return why
+        if not tensors_of(node):
+            return "it computes no tensor"
+        value = node.meta.get("val")
+        if isinstance(value, (list, tuple)) and not all(v is None or isinstance(v, torch.Tensor) for v in value):
+            return "a result that is no tensor"
+        return self.arguments(node, target)
+
+    def is_guess(self, node):
+        """Whether the sizes of a node may be others than the graph says: tracing has guessed what depends on data, for it or for what it reads."""
+        if node not in self.guesses:
+            target = node.target
+            dynamic = isinstance(target, torch._ops.OpOverload) and torch.Tag.dynamic_output_shape in target.tags
+            symbols = [s for v in tensors_of(node) for s in v.shape if isinstance(s, torch.SymInt)]
+            self.guesses[node] = (dynamic and not symbols) or any(
+                a.op == "call_function" and self.is_guess(a) for a in node.all_input_nodes
+            )
+        return self.guesses[node]
+
+    def arguments(self, node, target):
+        """Why the arguments of a call have no spelling, if so."""
+        given = {p.name: a for p, a in zip(target._schema.arguments, node.args)} | dict(node.kwargs)
+        for param in target._schema.arguments:
+            value = given.get(param.name)
+            if value is None or isinstance(value, (Node, torch.device, torch.layout)) or param.name in ("layout", "pin_memory"):
+                continue
+            if isinstance(value, (list, tuple)):
+                value = [v for v in value if not isinstance(v, Node) and v is not None]
+            try:
+                spelling.plain(value, unwrap(param.type)[3])
+            except NotSpelled as why:
+                return str(why)
+        return None
+
+
+def sink_copies(gm):
+    """Lets others than the output read what is copied into an input, not the input after the copy.
+
+    What cannot be replaced, because the layouts differ, stays as it is. Returns nothing; the graph is changed.
+    """
+    for node in list(gm.graph.find_nodes(op="call_function", target=torch.ops.aten.copy_.default)):
+        into, source = node.args[:2]
+        if not isinstance(source, Node) or into.op != "placeholder":
+            continue
+        a, b = into.meta.get("val"), source.meta.get("val")
+        same = isinstance(b, torch.Tensor) and a.dtype == b.dtype and list(map(spelling.expression, (*a.shape, *a.stride()))) == list(
+            map(spelling.expression, (*b.shape, *b.stride()))
+        )
+        if same:
+            node.replace_all_uses_with(source, delete_user_cb=lambda user: user.op != "output")
+
+
+def bound_symbols(gm):
+    """For each symbol that the inputs of a graph bind: the placeholder and the dimension whose size it is, None for its own value."""
+    bound = {}
+    placeholders = gm.graph.find_nodes(op="placeholder")
+    for node in placeholders:
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt) and value.node.expr.is_symbol:
+            bound.setdefault(value.node.expr, (node, None))
+    for node in placeholders:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            for dim, size in enumerate(value.shape):
+                if isinstance(size, torch.SymInt) and size.node.expr.is_symbol:
+                    bound.setdefault(size.node.expr, (node, dim))
+    return bound
+
+
+def host_nodes(gm, bound):
+    """The nodes that compute a number from the symbols of the inputs alone, in order."""
+    free = {}
+    for node in gm.graph.nodes:
+        if node.op != "call_function" or not is_scalar(node):
+            continue
+        value = node.meta["val"]
+        symbols = value.node.expr.free_symbols if isinstance(value, spelling.SYMBOLIC) else ()
+        known = isinstance(value, torch.SymInt) or not isinstance(value, spelling.SYMBOLIC)
+        computed = all(a in free or (a.op == "placeholder" and is_scalar(a)) for a in node.all_input_nodes)
+        if all(s in bound for s in symbols) and (known or computed):
+            free[node] = None
+    return free
+
+
+def plan(gm, refused):
+    """Levels, segments and calls of a graph."""
+    judge = Judge(refused)
+    host = host_nodes(gm, bound_symbols(gm))
+    level = {}
+    order = [n for n in gm.graph.nodes if n.op in ("call_function", "get_attr") and n not in host]
+    aliases, readers = aliases_of(gm), {}
+    last_ordered = 0
+
+    def after(arg):
+        """The earliest level of a segment that reads a node."""
+        if arg not in level:
+            return 0
+        return level[arg] + (1 if judge.reason(arg) else 0)
+
+    for node in order:
+        compiled = judge.reason(node) is None
+        if compiled:
+            wanted = [after(a) for a in node.all_input_nodes]
+        else:
+            # A call runs after the segment of its level, and calls of a level run in their order.
+            wanted = [level.get(a, 0) for a in node.all_input_nodes]
+            if is_ordered(node):
+                wanted.append(last_ordered)
+        if writes(node):
+            for arg in node.all_input_nodes:
+                for reader in readers.get(aliases.get(arg, arg), ()):
+                    wanted.append(after(reader) if compiled else level[reader])
+        level[node] = max(wanted, default=0)
+        if not compiled and is_ordered(node):
+            last_ordered = level[node]
+        for arg in node.all_input_nodes:
+            readers.setdefault(aliases.get(arg, arg), []).append(node)
+    segments, calls = {}, {}
+    for node in order:
+        if judge.reason(node) is None:
+            segments.setdefault(level[node], Segment(level[node])).nodes.append(node)
+        else:
+            calls.setdefault(level[node], []).append(node)
+    reasons = {n: judge.reason(n) for ns in calls.values() for n in ns}
+    for k, segment in list(segments.items()):
+        if all(is_view(n) for n in segment.nodes):
+            # Nothing to compute: torch makes views as well.
+            reasons |= dict.fromkeys(segment.nodes, "a view alone")
+            calls[k] = segment.nodes + calls.get(k, [])
+            del segments[k]
+    steps = []
+    for k in sorted(set(segments) | set(calls)):
+        if k in segments:
+            finish(segments[k])
+            steps.append(segments[k])
+        steps += calls.get(k, [])
+    return Plan(list(host), steps, reasons)
+
+
+def is_ordered(node):
+    """Whether a call must keep its place among the others: it draws random numbers, writes memory, or has another effect."""
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return target._schema.is_mutable or draws(target) or not target._schema.returns
+    return isinstance(target, torch._ops.HigherOrderOperator)
+
+
+def draws(target):
+    """Whether an op draws from torch's generator."""
+    name = op_name(target)
+    return name == "prims.inductor_seeds" or (torch.Tag.nondeterministic_seeded in target.tags and name not in SEEDED)
+
+
+def writes(node):
+    """Whether a node writes an argument."""
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+
+
+def aliases_of(gm):
+    """For each view of a placeholder's memory, or chain of views, the first."""
+    root = {}
+    for node in gm.graph.nodes:
+        if node.op == "call_function" and is_view(node) and node.all_input_nodes:
+            source = node.all_input_nodes[0]
+            root[node] = root.get(source, source)
+    return root
+
+
+def finish(segment):
+    """Orders a segment, copies into inputs last, and finds what goes in and out."""
+    copies = [n for n in segment.nodes if n.target is torch.ops.aten.copy_.default]
+    segment.nodes = [n for n in segment.nodes if n not in copies] + copies
+    inside = set(segment.nodes)
+    seen = dict.fromkeys(a for n in segment.nodes for a in n.all_input_nodes if a not in inside)
+    segment.inputs = list(seen)
+    for node in segment.nodes:
+        if node in copies:
+            continue
+        if isinstance(node.meta.get("val"), (tuple, list)):
+            continue
+        if any(user not in inside for user in node.users):
+            segment.outputs.append(node)
+

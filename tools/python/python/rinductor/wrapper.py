@@ -1,0 +1,214 @@
+"""The Python function that runs a graph: calls of compiled segments and of torch, as source that people can read."""
+
+import torch
+from torch.fx import Node
+from torch.utils._sympy.printers import PythonPrinter
+
+from .partition import Segment, bound_symbols, is_scalar
+from .spelling import SYMBOLIC
+
+
+class Source:
+    """The source of a function `call(args)`, and the objects that it refers to."""
+
+    def __init__(self):
+        self.lines = []
+        self.globals = {"torch": torch}
+        self.objects = {}
+
+    def emit(self, text):
+        self.lines.append("    " + text)
+
+    def object(self, base, value):
+        """A name for an object that source cannot spell."""
+        key = id(value)
+        if key not in self.objects:
+            name, k = base, 1
+            while name in self.globals:
+                name, k = f"{base}_{k}", k + 1
+            self.globals[name] = value
+            self.objects[key] = name
+        return self.objects[key]
+
+    def compile(self, filename):
+        text = "def call(args):\n" + "\n".join(self.lines) + "\n"
+        scope = dict(self.globals)
+        exec(compile(text, filename, "exec"), scope)
+        return scope["call"], text
+
+
+def python_expression(expr, names):
+    """A size as Python, with variables for symbols."""
+    text = PythonPrinter().doprint(expr.xreplace({}))
+    del names
+    return text
+
+
+class Wrapper:
+    """Writes the function of one graph."""
+
+    def __init__(self, gm, plan, executables):
+        self.gm, self.plan, self.executables = gm, plan, executables
+        self.source = Source()
+        self.bound = bound_symbols(gm)
+        self.known = set()
+        self.names = {}
+        self.live = {}
+
+    def name(self, node):
+        """The variable of a node."""
+        if node not in self.names:
+            self.names[node] = "v_" + "".join(c if c.isalnum() else "_" for c in node.name)
+        return self.names[node]
+
+    def symbol(self, symbol):
+        """Makes the variable of a symbol, which has the symbol's own name."""
+        if symbol in self.known:
+            return
+        node, dim = self.bound[symbol]
+        self.source.emit(f"{symbol} = {self.name(node)}" + ("" if dim is None else f".shape[{dim}]"))
+        self.known.add(symbol)
+
+    def argument(self, value):
+        """An argument of a call of torch."""
+        if isinstance(value, Node):
+            return self.name(value)
+        if isinstance(value, (list, tuple)):
+            items = ", ".join(map(self.argument, value))
+            if isinstance(value, tuple):
+                return f"({items},)" if value else "()"
+            return f"[{items}]"
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{k!r}: {self.argument(v)}" for k, v in value.items()) + "}"
+        if isinstance(value, slice):
+            return f"slice({self.argument(value.start)}, {self.argument(value.stop)}, {self.argument(value.step)})"
+        if value is None or isinstance(value, (bool, int, str)) or value is Ellipsis:
+            return repr(value)
+        return self.source.object("const", value)
+
+    def write(self):
+        """The function, and its source."""
+        gm, emit = self.gm, self.source.emit
+        placeholders = gm.graph.find_nodes(op="placeholder")
+        output = gm.graph.output_node().args[0]
+        outputs = list(output) if isinstance(output, (list, tuple)) else [output]
+        if placeholders:
+            emit(", ".join(self.name(p) for p in placeholders) + ", = args")
+        emit("args.clear()")
+        needed = set()
+        for node in self.plan.host:
+            needed |= free_symbols(node.meta["val"])
+        for step in self.plan.steps:
+            if isinstance(step, Segment):
+                needed |= set(step.symbols)
+        for symbol in sorted(needed & set(self.bound), key=str):
+            self.symbol(symbol)
+        for node in self.plan.host:
+            self.host(node)
+        last = self.last_uses(outputs)
+        for node in placeholders:
+            if node not in last and node not in outputs:
+                emit(f"del {self.name(node)}")
+        for k, step in enumerate(self.plan.steps):
+            if isinstance(step, Segment):
+                self.segment(step)
+            else:
+                self.call(step)
+            dead = [self.name(n) for n, at in last.items() if at == k and n not in outputs]
+            if dead:
+                emit("del " + ", ".join(dead))
+        emit("return [" + ", ".join(self.output(o) for o in outputs) + "]")
+        return self.source
+
+    def last_uses(self, outputs):
+        """The step after which nobody reads a node."""
+        last = {}
+        for k, step in enumerate(self.plan.steps):
+            if isinstance(step, Segment):
+                reads, makes = step.inputs, step.outputs
+            else:
+                reads, makes = step.all_input_nodes, [step]
+            for node in (*makes, *reads):
+                last[node] = k
+        return {n: k for n, k in last.items() if n not in outputs and not is_scalar(n)}
+
+    def host(self, node):
+        """A number from symbols."""
+        value = node.meta["val"]
+        if isinstance(value, torch.SymInt):
+            self.source.emit(f"{self.name(node)} = {python_expression(value.node.expr, self.known)}")
+            self.source.globals.setdefault("math", __import__("math"))
+        elif isinstance(value, SYMBOLIC):
+            self.call(node)
+        else:
+            self.source.emit(f"{self.name(node)} = {value!r}")
+
+    def call(self, node):
+        """A call of torch."""
+        if node.op == "get_attr":
+            owner = self.gm
+            for part in node.target.split("."):
+                owner = getattr(owner, part)
+            self.source.emit(f"{self.name(node)} = {self.source.object(node.target.replace('.', '_'), owner)}")
+            return
+        target = node.target
+        if isinstance(target, torch._ops.OpOverload):
+            function = "torch.ops." + str(target)
+            try:
+                same = eval(function, {"torch": torch}) is target
+            except AttributeError:
+                same = False
+            if not same:
+                function = self.source.object("op", target)
+        else:
+            function = self.source.object(getattr(target, "__name__", "function"), target)
+        args = [self.argument(a) for a in node.args] + [f"{k}={self.argument(v)}" for k, v in node.kwargs.items()]
+        self.source.emit(f"{self.name(node)} = {function}({', '.join(args)})")
+        self.bind(node)
+
+    def bind(self, node):
+        """Makes the variables of symbols that appear with a result, such as how many elements are not zero."""
+        value = node.meta.get("val")
+        values = value if isinstance(value, (tuple, list)) else [value]
+        for k, v in enumerate(values):
+            at = self.name(node) + (f"[{k}]" if isinstance(value, (tuple, list)) else "")
+            if isinstance(v, torch.SymInt) and v.node.expr.is_symbol and v.node.expr not in self.bound:
+                self.define(v.node.expr, at)
+            elif isinstance(v, torch.Tensor) and v.layout == torch.strided:
+                for dim, size in enumerate(v.shape):
+                    if isinstance(size, torch.SymInt) and size.node.expr.is_symbol and size.node.expr not in self.bound:
+                        self.define(size.node.expr, f"{at}.shape[{dim}]")
+
+    def define(self, symbol, text):
+        if symbol not in self.known:
+            self.known.add(symbol)
+            self.source.emit(f"{symbol} = {text}")
+
+    def segment(self, segment):
+        """A call of compiled code."""
+        run = self.source.object(f"segment_{segment.level}", self.executables[segment])
+        values = [self.name(n) for n in segment.inputs] + [str(s) for s in segment.symbols]
+        call = f"{run}([{', '.join(values)}])"
+        if segment.outputs:
+            self.source.emit(", ".join(self.name(n) for n in segment.outputs) + f", = {call}")
+        else:
+            self.source.emit(call)
+        for node in segment.outputs:
+            self.bind(node)
+
+    def output(self, value):
+        """A result."""
+        if isinstance(value, Node):
+            if value.target is torch.ops.aten.copy_.default and value not in self.written():
+                return self.name(value.args[0])
+            return self.name(value)
+        return self.argument(value)
+
+    def written(self):
+        """The copies into inputs that are calls of torch."""
+        return {s for s in self.plan.steps if isinstance(s, Node)}
+
+
+def free_symbols(value):
+    """The symbols of a number."""
+    return set(value.node.expr.free_symbols) if isinstance(value, SYMBOLIC) else set()
