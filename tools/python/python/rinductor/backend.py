@@ -105,12 +105,13 @@ def aot(settings, compiler):
 
 
 def decompositions():
-    """Inductor's table, but for what it takes apart in a way that people see: other strides, or roundings between the parts."""
+    """Inductor's table, but for what it takes apart in a way that people see: other strides, roundings between the parts, indices that wrap."""
+    import torch._inductor.lowering  # the table's functions use it without importing it
     from torch._inductor.decomposition import select_decomp_table
 
     aten = torch.ops.aten
     table = dict(select_decomp_table())
-    for op in (aten.max_unpool2d, aten.max_unpool3d, aten.addcdiv, aten.take):
+    for op in (aten.max_unpool2d, aten.max_unpool3d, aten.addcdiv, aten.take, aten.index_select, aten.index_fill):
         for overload in op.overloads():
             table.pop(getattr(op, overload), None)
     return table

@@ -7,6 +7,7 @@ import math
 import struct
 
 import torch
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 #: What holds the place of a symbolic integer in a list.
 PLACE_HELD = -(2**63)
@@ -52,12 +53,17 @@ def expression(value):
     """A size: digits, or an expression over symbols as torch prints it, without blanks."""
     if isinstance(value, int):
         return str(value)
-    return str(value.node.expr).replace(" ", "")
+    return "1" if is_one(value) else str(value.node.expr).replace(" ", "")
 
 
 def is_symbolic(value):
     """Whether a size is no plain integer."""
-    return isinstance(value, torch.SymInt) and not value.node.expr.is_number
+    return isinstance(value, torch.SymInt) and not value.node.expr.is_number and not is_one(value)
+
+
+def is_one(value):
+    """Whether what tracing has assumed says that a size is 1: tensors broadcast along it."""
+    return value.node.hint == 1 and statically_known_true(value == 1)
 
 
 def contiguous_strides(sizes):

@@ -1,5 +1,7 @@
 """The Python function that runs a graph: calls of compiled segments and of torch, as source that people can read."""
 
+import math
+
 import torch
 from torch.fx import Node
 from torch.utils._sympy.printers import PythonPrinter
@@ -13,7 +15,7 @@ class Source:
 
     def __init__(self):
         self.lines = []
-        self.globals = {"torch": torch}
+        self.globals = {"torch": torch, "math": math}
         self.objects = {}
 
     def emit(self, text):
@@ -37,11 +39,9 @@ class Source:
         return scope["call"], text
 
 
-def python_expression(expr, names):
+def python_expression(expr):
     """A size as Python, with variables for symbols."""
-    text = PythonPrinter().doprint(expr.xreplace({}))
-    del names
-    return text
+    return PythonPrinter().doprint(expr)
 
 
 class Wrapper:
@@ -51,9 +51,9 @@ class Wrapper:
         self.gm, self.plan, self.executables = gm, plan, executables
         self.source = Source()
         self.bound = bound_symbols(gm)
+        self.calls = {s for s in plan.steps if isinstance(s, Node)}
         self.known = set()
         self.names = {}
-        self.live = {}
 
     def name(self, node):
         """The variable of a node."""
@@ -91,7 +91,7 @@ class Wrapper:
         gm, emit = self.gm, self.source.emit
         placeholders = gm.graph.find_nodes(op="placeholder")
         output = gm.graph.output_node().args[0]
-        outputs = list(output) if isinstance(output, (list, tuple)) else [output]
+        outputs = [self.returned(o) for o in (output if isinstance(output, (list, tuple)) else [output])]
         if placeholders:
             emit(", ".join(self.name(p) for p in placeholders) + ", = args")
         emit("args.clear()")
@@ -107,7 +107,7 @@ class Wrapper:
             self.host(node)
         last = self.last_uses(outputs)
         for node in placeholders:
-            if node not in last and node not in outputs:
+            if node not in last and node not in outputs and not is_scalar(node):
                 emit(f"del {self.name(node)}")
         for k, step in enumerate(self.plan.steps):
             if isinstance(step, Segment):
@@ -117,7 +117,7 @@ class Wrapper:
             dead = [self.name(n) for n, at in last.items() if at == k and n not in outputs]
             if dead:
                 emit("del " + ", ".join(dead))
-        emit("return [" + ", ".join(self.output(o) for o in outputs) + "]")
+        emit("return [" + ", ".join(map(self.argument, outputs)) + "]")
         return self.source
 
     def last_uses(self, outputs):
@@ -136,8 +136,7 @@ class Wrapper:
         """A number from symbols."""
         value = node.meta["val"]
         if isinstance(value, torch.SymInt):
-            self.source.emit(f"{self.name(node)} = {python_expression(value.node.expr, self.known)}")
-            self.source.globals.setdefault("math", __import__("math"))
+            self.source.emit(f"{self.name(node)} = {python_expression(value.node.expr)}")
         elif isinstance(value, SYMBOLIC):
             self.call(node)
         else:
@@ -196,17 +195,11 @@ class Wrapper:
         for node in segment.outputs:
             self.bind(node)
 
-    def output(self, value):
-        """A result."""
-        if isinstance(value, Node):
-            if value.target is torch.ops.aten.copy_.default and value not in self.written():
-                return self.name(value.args[0])
-            return self.name(value)
-        return self.argument(value)
-
-    def written(self):
-        """The copies into inputs that are calls of torch."""
-        return {s for s in self.plan.steps if isinstance(s, Node)}
+    def returned(self, value):
+        """What an output is: of a copy into an input that is part of a segment, the input itself."""
+        if isinstance(value, Node) and value.target is torch.ops.aten.copy_.default and value not in self.calls:
+            return value.args[0]
+        return value
 
 
 def free_symbols(value):
