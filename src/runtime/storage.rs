@@ -5,6 +5,7 @@
 
 use super::element::Element;
 use super::error::{Result, RuntimeError};
+use super::recycle::{Block, LEAST};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -28,6 +29,8 @@ pub struct Storage {
 enum Keeper {
     /// The storage itself, which allocated it.
     Own,
+    /// A block that is given back for others to take; None once it was.
+    Recycled(Option<Block>),
     /// The storage of which it is a part.
     Whole(#[allow(dead_code, reason = "it is held, and dropped last")] Arc<Storage>),
     /// Somebody else's object.
@@ -56,6 +59,16 @@ impl Storage {
         // SAFETY: the layout's size is not zero.
         let ptr = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(no_room)?;
         Ok(Storage { ptr, len, users: AtomicIsize::new(0), keeper: Keeper::Own })
+    }
+
+    /// `len` bytes that hold anything: memory that was used before, if there is a block that fits. An error if the system has not that much.
+    pub fn recycled(len: usize) -> Result<Storage> {
+        if len < LEAST {
+            return Storage::zeroed(len);
+        }
+        let block = Block::take(len);
+        let block = block.ok_or_else(|| RuntimeError::tensor(format!("no memory for a buffer of {len} bytes")))?;
+        Ok(Storage { ptr: block.start(), len, users: AtomicIsize::new(0), keeper: Keeper::Recycled(Some(block)) })
     }
 
     /// Memory that somebody else allocated, such as an array of another library: `len` bytes from `ptr`. `owner` keeps it; it is dropped with
@@ -152,12 +165,19 @@ struct AlignedByte(#[allow(dead_code, reason = "only its alignment is used")] u8
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        if self.len > 0
-            && matches!(self.keeper, Keeper::Own)
-            && let Ok(layout) = Layout::from_size_align(self.len, ALIGN)
-        {
-            // SAFETY: allocated with this very layout, and dropped once.
-            unsafe { dealloc(self.ptr.as_ptr(), layout) }
+        match &mut self.keeper {
+            Keeper::Own if self.len > 0 => {
+                if let Ok(layout) = Layout::from_size_align(self.len, ALIGN) {
+                    // SAFETY: allocated with this very layout, and dropped once.
+                    unsafe { dealloc(self.ptr.as_ptr(), layout) }
+                }
+            }
+            Keeper::Recycled(block) => {
+                if let Some(block) = block.take() {
+                    block.give();
+                }
+            }
+            _ => {}
         }
     }
 }

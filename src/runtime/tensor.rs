@@ -6,14 +6,18 @@ use super::storage::{Reading, Storage, Writing};
 use half::{bf16, f16};
 use num_complex::Complex;
 use rinductor_scalar::{DType, Scalar};
+use smallvec::SmallVec;
 use std::sync::Arc;
+
+/// Sizes or strides: a few numbers, without memory of their own.
+pub type Dims = SmallVec<[usize; 6]>;
 
 /// A tensor. Cloning it shares the memory. Sizes, strides and the offset count elements.
 #[derive(Clone)]
 pub struct Tensor {
     dtype: DType,
-    sizes: Vec<usize>,
-    strides: Vec<usize>,
+    sizes: Dims,
+    strides: Dims,
     offset: usize,
     storage: Arc<Storage>,
 }
@@ -63,17 +67,18 @@ impl Tensor {
         let bytes = extent(sizes, strides)?.checked_mul(dtype.size());
         let bytes = bytes.ok_or_else(|| RuntimeError::tensor(format!("a tensor of sizes {sizes:?} is too large")))?;
         let storage = Arc::new(Storage::zeroed(bytes)?);
-        Tensor::from_storage(dtype, sizes.to_vec(), strides.to_vec(), 0, storage)
+        Tensor::from_storage(dtype, sizes, strides, 0, storage)
     }
 
     /// A tensor over existing memory; an error if it reaches beyond.
     pub fn from_storage(
         dtype: DType,
-        sizes: Vec<usize>,
-        strides: Vec<usize>,
+        sizes: impl Into<Dims>,
+        strides: impl Into<Dims>,
         offset: usize,
         storage: Arc<Storage>,
     ) -> Result<Tensor> {
+        let (sizes, strides): (Dims, Dims) = (sizes.into(), strides.into());
         if sizes.len() != strides.len() {
             return Err(RuntimeError::tensor(format!("sizes {sizes:?} and strides {strides:?} differ in rank")));
         }
@@ -184,7 +189,7 @@ impl Tensor {
         order.sort_by_key(|d| self.strides[*d]);
         let strides = dense(&order);
         let same = (0..self.rank()).all(|d| self.sizes[d] == 1 || strides[d] == self.strides[d]);
-        if same { self.strides.clone() } else { strides }
+        if same { self.strides.to_vec() } else { strides }
     }
 
     /// The elements from the first to the last one that the tensor reaches, to read: element `[i, j]` is at
@@ -217,7 +222,7 @@ impl Tensor {
 
     /// A view with other sizes, strides and offset of the same memory; an error if it reaches beyond.
     pub fn as_strided(&self, sizes: &[usize], strides: &[usize], offset: usize) -> Result<Tensor> {
-        Tensor::from_storage(self.dtype, sizes.to_vec(), strides.to_vec(), offset, self.storage.clone())
+        Tensor::from_storage(self.dtype, sizes, strides, offset, self.storage.clone())
     }
 
     /// A view of the same bytes as elements of another type of the same size.
@@ -277,8 +282,8 @@ impl Tensor {
     /// Positions of all elements in row-major order, relative to the first.
     pub fn positions(&self) -> Positions {
         Positions {
-            sizes: self.sizes.clone(),
-            strides: self.strides.clone(),
+            sizes: self.sizes.to_vec(),
+            strides: self.strides.to_vec(),
             index: vec![0; self.rank()],
             position: 0,
             left: self.numel(),

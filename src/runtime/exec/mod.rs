@@ -28,7 +28,7 @@ use crate::codegen::backend::KernelCode;
 use crate::codegen::threads;
 use crate::ir::Ir;
 use crate::runtime::error::{Result, RuntimeError};
-use crate::runtime::{Attr, Attrs, Storage, Tensor};
+use crate::runtime::{Attr, Attrs, Dims, Storage, Tensor};
 use plan::{Input, Num, Operand, Output, Plan, Shape, Step};
 
 /// An argument of a call.
@@ -278,7 +278,7 @@ impl Call<'_> {
         }
     }
 
-    fn nums(&self, list: &[Num]) -> Result<Vec<usize>> {
+    fn nums(&self, list: &[Num]) -> Result<Dims> {
         let number = |n: &Num| {
             let n = self.num(*n)?;
             usize::try_from(n).map_err(|_| RuntimeError::tensor(format!("{n} is no size or stride of a buffer")))
@@ -310,6 +310,12 @@ impl Call<'_> {
         let outputs = plan.outputs.iter().map(|o| {
             Ok(match o {
                 Output::Tensor(slot) => Returned::Tensor(self.buffer(*slot)?.tensor.clone()),
+                Output::Copy(slot) => {
+                    let t = &self.buffer(*slot)?.tensor;
+                    let copy = Tensor::zeros_strided(t.dtype(), t.sizes(), t.strides())?;
+                    copy.copy_from(t)?;
+                    Returned::Tensor(copy)
+                }
                 Output::Int(n) => Returned::Int(self.num(*n)?),
                 Output::Nothing => Returned::Nothing,
             })
@@ -320,7 +326,7 @@ impl Call<'_> {
     /// An input as the function's type wants it: itself, or a copy with those strides.
     fn input(&mut self, t: &Tensor, shape: &Shape, written: bool, name: &str) -> Result<Buffer> {
         let (sizes, strides) = (self.nums(&shape.sizes)?, self.nums(&shape.strides)?);
-        if t.dtype() != shape.dtype || t.sizes() != sizes {
+        if t.dtype() != shape.dtype || t.sizes() != &sizes[..] {
             return Err(RuntimeError::tensor(format!(
                 "input %{name} is {} of sizes {:?}, the function takes {} of sizes {sizes:?}",
                 t.dtype(),
@@ -362,13 +368,10 @@ impl Call<'_> {
             Step::Alloc { slot, shape, escapes } => {
                 let (sizes, strides) = (self.nums(&shape.sizes)?, self.nums(&shape.strides)?);
                 let offset = self.num(shape.offset)? as usize;
-                let tensor = if *escapes && offset == 0 {
-                    Tensor::zeros_strided(shape.dtype, &sizes, &strides)?
-                } else {
-                    let bytes = reach(&sizes, &strides, offset)?.saturating_mul(shape.dtype.size());
-                    let storage = if *escapes { Arc::new(Storage::zeroed(bytes)?) } else { self.memory(bytes)? };
-                    Tensor::from_storage(shape.dtype, sizes, strides, offset, storage)?
-                };
+                let bytes = reach(&sizes, &strides, offset)?.saturating_mul(shape.dtype.size());
+                // What is in it is written by the steps, here as in memory of earlier calls.
+                let storage = if *escapes { Arc::new(Storage::recycled(bytes)?) } else { self.memory(bytes)? };
+                let tensor = Tensor::from_storage(shape.dtype, sizes, strides, offset, storage)?;
                 self.buffers[*slot] = Some(Buffer { tensor, base: 0 });
             }
             Step::Place { slot, shape, arena, offset } => {

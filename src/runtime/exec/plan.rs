@@ -48,6 +48,8 @@ pub enum Input {
 pub enum Output {
     /// The tensor in a slot.
     Tensor(usize),
+    /// A copy of the tensor in a slot: constant data, which stays the plan's.
+    Copy(usize),
     /// A number.
     Int(Num),
     /// None.
@@ -198,6 +200,15 @@ pub fn plan(ir: &Ir, func: Op, code: &dyn KernelCode, host: Option<&dyn HostOps>
     let escaping: Vec<usize> =
         outputs.iter().filter_map(|o| if let Output::Tensor(s) = o { Some(p.roots[*s]) } else { None }).collect();
     let mut written = vec![false; p.roots.len()];
+    let constants: Vec<usize> =
+        p.steps.iter().filter_map(|s| if let Step::Constant { slot, .. } = s { Some(*slot) } else { None }).collect();
+    for output in &mut outputs {
+        if let Output::Tensor(slot) = *output
+            && constants.contains(&p.roots[slot])
+        {
+            *output = Output::Copy(slot);
+        }
+    }
     for step in &mut p.steps {
         match step {
             Step::Alloc { slot, escapes, .. } => *escapes = escaping.contains(slot),

@@ -157,7 +157,9 @@ fn of_numpy(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyResult
             .ok_or_else(|| wrong(format!("strides of {bytes:?} bytes are negative or split elements: pass a copy")))?
     };
     // SAFETY: that is what NumPy says of the array, which is kept.
-    let tensor = unsafe { dlpack::borrow(dtype, sizes, strides, data as *mut u8, Box::new(object.clone().unbind())) };
+    let tensor = unsafe {
+        dlpack::borrow(dtype, sizes.into(), strides.into(), data as *mut u8, Box::new(object.clone().unbind()))
+    };
     Ok((tensor.map_err(wrong)?, read_only))
 }
 

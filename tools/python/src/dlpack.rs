@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use rinductor::runtime::{Storage, Tensor, contiguous_strides};
+use rinductor::runtime::{Dims, Storage, Tensor, contiguous_strides};
 use rinductor::scalar::DType;
 use std::any::Any;
 use std::ffi::{CStr, c_void};
@@ -123,8 +123,8 @@ fn alignment(dtype: DType) -> usize {
 /// While `owner` is alive, the memory that the sizes and strides reach may be read, and written where the caller of the tensor does.
 pub unsafe fn borrow(
     dtype: DType,
-    sizes: Vec<usize>,
-    strides: Vec<usize>,
+    sizes: Dims,
+    strides: Dims,
     data: *mut u8,
     owner: Box<dyn Any + Send + Sync>,
 ) -> Result<Tensor, String> {
@@ -166,11 +166,11 @@ pub unsafe fn borrow_dl(t: &DLTensor, owner: Box<dyn Any + Send + Sync>) -> Resu
     let list = |p: *const i64| {
         // SAFETY: the standard says that there is one for each dimension.
         let values = if rank == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(p, rank) } };
-        values.iter().map(|&n| usize::try_from(n)).collect::<Result<Vec<usize>, _>>()
+        values.iter().map(|&n| usize::try_from(n)).collect::<Result<Dims, _>>()
     };
     let sizes = list(t.shape).map_err(|_| "a size is negative")?;
     let strides = if t.strides.is_null() {
-        contiguous_strides(&sizes)
+        contiguous_strides(&sizes).into()
     } else {
         list(t.strides).map_err(|_| "a stride is negative: pass a copy")?
     };

@@ -6,9 +6,11 @@ use crate::torch::{Torch, integer};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use rinductor::runtime::exec::Executable;
 use rinductor::runtime::{Argument, Attr, Attrs, HostCall, HostInput, HostOps, Returned, Tensor};
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A function of a module, compiled to machine code.
 ///
@@ -20,6 +22,7 @@ pub struct PyExecutable {
     executable: Executable,
     name: String,
     parameters: Vec<Parameter>,
+    host: Option<Arc<PyHost>>,
 }
 
 /// What it takes at one place.
@@ -30,12 +33,12 @@ struct Parameter {
 }
 
 impl PyExecutable {
-    pub fn new(executable: Executable, name: String) -> Self {
+    pub fn new(executable: Executable, name: String, host: Option<Arc<PyHost>>) -> Self {
         let parameters = executable
             .parameters()
             .map(|p| Parameter { name: p.name.to_string(), tensor: p.dtype.is_some(), written: p.written })
             .collect();
-        PyExecutable { executable, name, parameters }
+        PyExecutable { executable, name, parameters, host }
     }
 
     /// Runs it without holding the interpreter.
@@ -153,6 +156,18 @@ impl PyExecutable {
         self.parameters.iter().map(|p| (p.name.as_str(), p.tensor, p.written)).collect()
     }
 
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Nobody else has the host, so that its callable is this object's.
+        let callable = self.host.as_ref().and_then(|h| h.callable.try_lock().ok());
+        callable.map_or(Ok(()), |c| visit.call(&*c))
+    }
+
+    fn __clear__(&self) {
+        if let Some(host) = &self.host {
+            drop(host.callable.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
+    }
+
     fn __repr__(&self) -> String {
         let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
         format!("<Executable @{}({})>", self.name, names.join(", "))
@@ -161,10 +176,16 @@ impl PyExecutable {
 
 /// A Python callable that computes ops.
 pub struct PyHost {
-    /// Called with name, attributes, inputs, outputs.
-    pub callable: Py<PyAny>,
+    /// Called with name, attributes, inputs, outputs. None when the collector of garbage has taken it.
+    callable: Mutex<Option<Py<PyAny>>>,
     /// The ops that it computes although the runtime can.
-    pub names: HashSet<String>,
+    names: HashSet<String>,
+}
+
+impl PyHost {
+    pub fn new(callable: Py<PyAny>, names: HashSet<String>) -> PyHost {
+        PyHost { callable: Mutex::new(Some(callable)), names }
+    }
 }
 
 impl HostOps for PyHost {
@@ -194,7 +215,9 @@ impl PyHost {
         };
         let outputs = call.outputs.iter().map(give).collect::<PyResult<Vec<_>>>()?;
         let attrs = attributes(py, torch, call.attrs)?;
-        self.callable.bind(py).call1((call.name, attrs, PyList::new(py, inputs)?, PyList::new(py, outputs)?))?;
+        let callable = self.callable.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|c| c.clone_ref(py));
+        let callable = callable.ok_or_else(|| sentence(py, format!("nobody computes {} any more", call.name)))?;
+        callable.call1(py, (call.name, attrs, PyList::new(py, inputs)?, PyList::new(py, outputs)?))?;
         Ok(())
     }
 }

@@ -297,11 +297,11 @@ impl PyModule {
             let d = Diagnostic::error_nowhere("the module has ops above the kernel level");
             return Err(error(py, &[d.help("run passes first: module.run('cpu')")], &state.sources));
         }
-        let host: Option<Arc<dyn HostOps>> = match r#extern {
-            Some(callable) if callable.is_callable() => Some(Arc::new(PyHost {
-                callable: callable.unbind(),
-                names: host_ops.unwrap_or_default().into_iter().collect(),
-            })),
+        let host = match r#extern {
+            Some(callable) if callable.is_callable() => {
+                let names = host_ops.unwrap_or_default().into_iter().collect();
+                Some(Arc::new(PyHost::new(callable.unbind(), names)))
+            }
             Some(_) => return Err(PyTypeError::new_err("extern must be callable")),
             None if host_ops.is_some_and(|l| !l.is_empty()) => {
                 return Err(PyTypeError::new_err("host_ops needs extern, which computes them"));
@@ -309,8 +309,9 @@ impl PyModule {
             None => None,
         };
         let name = state.ir.symbol_name(func).unwrap_or_default().to_string();
-        let made = py.detach(|| executable(&state.ir, &name, host)).map_err(|d| error(py, &[d], &state.sources))?;
-        Ok(PyExecutable::new(made.with_threads(threads), name))
+        let ops = host.clone().map(|h| h as Arc<dyn HostOps>);
+        let made = py.detach(|| executable(&state.ir, &name, ops)).map_err(|d| error(py, &[d], &state.sources))?;
+        Ok(PyExecutable::new(made.with_threads(threads), name, host))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -152,7 +152,7 @@ impl Torch {
         let strides: Vec<usize> = object.call_method0(intern!(py, "stride"))?.extract()?;
         let data: usize = object.call_method0(intern!(py, "data_ptr"))?.extract()?;
         // SAFETY: that is what PyTorch says of the tensor, which is kept.
-        unsafe { dlpack::borrow(dtype, sizes, strides, data as *mut u8, owner) }.map_err(wrong)
+        unsafe { dlpack::borrow(dtype, sizes.into(), strides.into(), data as *mut u8, owner) }.map_err(wrong)
     }
 
     /// A tensor of PyTorch over the memory of one of ours, which it keeps.

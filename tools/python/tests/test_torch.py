@@ -125,6 +125,20 @@ class Aliases(unittest.TestCase):
         self.assertEqual(y.untyped_storage().data_ptr(), again.untyped_storage().data_ptr())
         self.assertEqual(z.stride(), (1, 8))
 
+    def test_a_returned_constant_is_a_new_tensor(self):
+        text = """
+        func.func @forward(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+          %c = "aten.constant"() <{value = dense<[1.0, 2.0]> : tensor<2xf32>}> : () -> tensor<2xf32>
+          %y = "aten.add.Tensor"(%x, %c) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+          return %c, %y : tensor<2xf32>, tensor<2xf32>
+        }
+        """
+        f = compiled(text)
+        c, _ = f.call_torch([torch.zeros(2)])
+        c.add_(100)
+        c, y = f.call_torch([torch.zeros(2)])
+        self.assertEqual((c.tolist(), y.tolist()), ([1, 2], [1, 2]))
+
     def test_nothing_is_kept_after_a_call(self):
         f = compiled(graphs.binary("aten.add.Tensor", "f32"))
         x = torch.randn(4, 8)
@@ -183,6 +197,18 @@ class HostOps(unittest.TestCase):
         (y,) = f.call_torch([torch.zeros(7, 4), torch.tensor(3)])
         self.assertEqual(seen, [("prims.inductor_random", [7], "rand", 1, torch.int64)])
         self.assertEqual(y.tolist(), [0.5] * 7)
+
+    def test_a_callable_that_holds_its_function_is_collected(self):
+        class Holder:
+            def __call__(self, *_):
+                pass
+
+        holder = Holder()
+        holder.function = compiled(graphs.OPAQUE, extern=holder)
+        gone = weakref.ref(holder)
+        del holder
+        gc.collect()
+        self.assertIsNone(gone())
 
     def test_what_the_callable_raises_comes_out(self):
         class Mine(Exception):
