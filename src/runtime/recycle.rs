@@ -102,7 +102,7 @@ mod tests {
         let len = 3_333_333;
         let block = Block::take(len).expect("a few megabytes");
         let start = block.start();
-        assert!(start.as_ptr() as usize % ALIGN == 0 && block.len() >= len);
+        assert!((start.as_ptr() as usize).is_multiple_of(ALIGN) && block.len() >= len);
         block.give();
         let again = Block::take(len).expect("a few megabytes");
         assert_eq!(again.start(), start);
