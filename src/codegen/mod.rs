@@ -7,4 +7,5 @@ pub mod literal;
 pub mod llvm;
 #[cfg(all(test, feature = "llvm"))]
 pub(crate) mod sample;
+pub mod team;
 pub mod threads;

@@ -1,4 +1,4 @@
-//! The threads that kernels and extern ops run on.
+//! The threads that extern ops and the compiler run on, and how many a kernel gets (see `team`).
 //!
 //! The usual number of threads is that of rayon's own pool. For every other number there is a pool that is made when it is first asked for. The
 //! threads of a pool are not there in a process that was forked: such a process makes pools of its own.
@@ -17,6 +17,11 @@ static POOLS: Mutex<Vec<Made>> = Mutex::new(Vec::new());
 /// Says that this process may use rayon's own pool. The first call of [`run`] says so too: it is for a program that forks after other work.
 pub fn start() {
     HOME.get_or_init(std::process::id);
+}
+
+/// How many threads a number stands for: 0 for as many as there usually are.
+pub fn count(threads: usize) -> usize {
+    if threads == 0 { rayon::current_num_threads() } else { threads }
 }
 
 /// Runs `f` so that parallel work in it has this number of threads; 0 for as many as there usually are. Inside of such work it runs as it is: on

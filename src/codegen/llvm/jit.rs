@@ -15,11 +15,11 @@ use super::module::{self, KernelInfo};
 use super::target::{Options, TargetInfo};
 use crate::codegen::backend::{KernelCode, KernelFault};
 use crate::codegen::kernel::Kernel;
-use crate::codegen::threads;
+use crate::codegen::{team, threads};
 use crate::ir::Ir;
 
-/// Nanoseconds of work below which a launch is not split further: what handing it to another thread costs, several times.
-const GRAIN: i64 = 20_000;
+/// Nanoseconds of work below which a launch is not split further: what waking another thread costs, about twice.
+const GRAIN: i64 = 10_000;
 
 /// A thread compiles at least so many kernels: starting LLVM for fewer does not pay.
 const KERNELS_A_THREAD: usize = 6;
@@ -208,15 +208,14 @@ impl CompiledKernel {
             unsafe { (self.run)(shared.0, shared.1, 0, steps, shared.2) };
         } else {
             let shared = &shared;
-            threads::run(threads, || {
-                // A few parts a thread, so that a slow one does not hold up all.
-                let parts = parts.min(4 * rayon::current_num_threads() as i64);
-                let part = |k: i64| {
-                    let at = |k: i64| (i128::from(steps) * i128::from(k) / i128::from(parts)) as i64;
-                    // SAFETY: as the caller says; the ranges are disjoint.
-                    unsafe { (self.run)(shared.0, shared.1, at(k), at(k + 1), shared.2) }
-                };
-                (0..parts as usize).into_par_iter().with_max_len(1).for_each(|k| part(k as i64));
+            let threads = threads::count(threads);
+            // A few parts a thread, so that a slow one does not hold up all.
+            let parts = parts.min(4 * threads as i64);
+            let at = |k: i64| (i128::from(steps) * i128::from(k) / i128::from(parts)) as i64;
+            team::run(threads, parts as usize, &|k| {
+                let k = k as i64;
+                // SAFETY: as the caller says; the ranges are disjoint.
+                unsafe { (self.run)(shared.0, shared.1, at(k), at(k + 1), shared.2) }
             });
         }
         if error.set != 0 {
