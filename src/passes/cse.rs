@@ -1,7 +1,7 @@
 //! Replaces an op by an earlier one that computes the same: common subexpression elimination.
 //!
 //! Ops are the same when name, properties, attributes, operands and result types are, and so on inside their regions. Only ops without
-//! effects take part. The earlier op must dominate the later one.
+//! effects take part. The earlier op must dominate the later one. Two tensors that the caller sees stay two.
 //!
 //! Before:
 //! ```mlir
@@ -22,8 +22,9 @@
 //! ```
 
 use crate::ir::dominance::Dominance;
-use crate::ir::{Block, Ir, Op, Region, Value};
+use crate::ir::{Block, Ir, Op, Region, TypeData, Value};
 use crate::pass::{ANY, Changed, NoOptions, OpInfos, Pass, PassContext};
+use crate::rewrite::storage::{escapes, is_view};
 use crate::support::{Diagnostic, EntityId, FxHashMap};
 
 /// The pass.
@@ -44,6 +45,9 @@ fn run(ir: &mut Ir, root: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Cha
     while let Some(op) = scopes.next(ir) {
         if let Some(key) = key_of(ir, op, cx.infos) {
             if let Some(earlier) = scopes.find(ir, &key) {
+                if both_escape(ir, earlier, op, cx.infos) {
+                    continue;
+                }
                 let values: Vec<Value> = ir.results(earlier).collect();
                 ir.replace_op(op, &values);
                 replaced += 1;
@@ -55,6 +59,14 @@ fn run(ir: &mut Ir, root: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Cha
     }
     cx.count("replaced", replaced);
     Ok((replaced > 0).into())
+}
+
+/// Whether the caller sees the tensors of both ops, or views of them: these must not become one tensor, of which a write would change both.
+fn both_escape(ir: &Ir, a: Op, b: Op, infos: &dyn OpInfos) -> bool {
+    let seen = |op: Op| {
+        ir.results(op).any(|r| matches!(ir.ty(ir.value_type(r)), TypeData::Tensor { .. }) && escapes(ir, infos, r))
+    };
+    !is_view(ir, infos, b) && seen(b) && seen(a)
 }
 
 /// A key longer than this is not made: the cost of nested regions, whose ops stand in the key of every op around them, stays linear.

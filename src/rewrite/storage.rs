@@ -1,12 +1,15 @@
 //! Whose memory a tensor of a graph shares, and who sees it: a value that takes another's place must not let the caller see two tensors as one.
 
-use crate::dialects::aten;
+use crate::dialects::{aten, loops};
 use crate::dialects::infos::OpInfos;
 use crate::ir::{Def, Ir, Op, Value};
 use rinductor_defs::Signature;
 
 /// Whether the results of an op share memory with an operand. Of an op that is not known it may be so.
 pub fn is_view(ir: &Ir, infos: &dyn OpInfos, op: Op) -> bool {
+    if let Some(nest) = loops::PointwiseOp::cast(ir, op) {
+        return nest.view(ir);
+    }
     let Some(def) = infos.def(ir.op_name(op)) else { return true };
     let aliases = match &def.signature {
         Signature::Schema(sig) => sig.results.iter().any(|r| r.ty.alias.is_some()),
@@ -41,6 +44,12 @@ pub fn escapes(ir: &Ir, infos: &dyn OpInfos, value: Value) -> bool {
             }
             if is_view(ir, infos, user) {
                 work.extend(ir.results(user));
+            }
+            // At the loop level a view is a nest that reads.
+            if let Some(nest) = ir.parent_op(user).and_then(|op| loops::PointwiseOp::cast(ir, op))
+                && nest.view(ir)
+            {
+                work.extend(ir.results(nest.0));
             }
         }
     }

@@ -118,7 +118,8 @@ pub fn as_view(ir: &mut Ir, nest: &Nest, layout_of: &dyn Fn(&Ir, crate::ir::Valu
     let mut out = Vec::new();
     for k in 0..nest.space.len() {
         let (stride, next) = ir.exprs.linear_in(rest, Atom::Dim(k as u32))?;
-        if ir.exprs.has_dims(stride) {
+        // Buffers are not walked backwards: what is turned round is copied.
+        if ir.exprs.has_dims(stride) || ir.exprs.as_int(stride).is_some_and(|n| n < 0) {
             return None;
         }
         out.push(stride);

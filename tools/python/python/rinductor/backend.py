@@ -167,6 +167,9 @@ class Compiler:
         stage = dump.Stage(self.settings.dump_dir, f"{self.number:03}-{self.kind}")
         stage.graph(self.gm)
         partition.sink_copies(self.gm)
+        if self.kind == "infer":
+            shared = partition.share_views(self.gm)
+            self.refused |= dict.fromkeys(shared, "a view that shares memory with another result")
         self.gm.graph.eliminate_dead_code(is_impure_node=keeps)
         while True:
             plan = partition.plan(self.gm, self.refused)

@@ -189,6 +189,29 @@ def sink_copies(gm):
             node.replace_all_uses_with(source, delete_user_cb=lambda user: user.op != "output")
 
 
+def share_views(gm):
+    """Gives outputs that are views of one tensor a chain of views of their own at the end of the graph, and gives these nodes.
+
+    torch makes them, so that they share memory as they do in eager; what else reads a view reads the old one.
+    """
+    output = gm.graph.output_node()
+    root = aliases_of(gm)
+    outputs = output.args[0] if isinstance(output.args[0], (list, tuple)) else [output.args[0]]
+    bases = [root.get(o, o) for o in outputs if isinstance(o, Node)]
+    made = {}
+    with gm.graph.inserting_before(output):
+        for node in dict.fromkeys(o for o in outputs if isinstance(o, Node) and o in root):
+            if bases.count(root[node]) > 1:
+                chain = [node]
+                while chain[-1].all_input_nodes[0] != root[node]:
+                    chain.append(chain[-1].all_input_nodes[0])
+                for old in reversed(chain):
+                    if old not in made:
+                        made[old] = gm.graph.node_copy(old, lambda n: made.get(n, n))
+                output.replace_input_with(node, made[node])
+    return list(made.values())
+
+
 def bound_symbols(gm):
     """For each symbol that the inputs of a graph bind: the placeholder and the dimension whose size it is, None for its own value."""
     bound = {}
