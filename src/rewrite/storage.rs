@@ -1,7 +1,7 @@
 //! Whose memory a tensor of a graph shares, and who sees it: a value that takes another's place must not let the caller see two tensors as one.
 
-use crate::dialects::{aten, loops};
 use crate::dialects::infos::OpInfos;
+use crate::dialects::{aten, loops};
 use crate::ir::{Def, Ir, Op, Value};
 use rinductor_defs::Signature;
 
