@@ -137,6 +137,11 @@ impl Executable {
         })
     }
 
+    /// How many kernels a call runs.
+    pub fn launches(&self) -> usize {
+        self.plan.steps.iter().filter(|s| matches!(s, Step::Launch { .. })).count()
+    }
+
     /// How many results it gives.
     pub fn results(&self) -> usize {
         self.plan.outputs.len()

@@ -150,6 +150,12 @@ impl PyExecutable {
         &self.name
     }
 
+    /// How many kernels a call runs.
+    #[getter]
+    fn kernels(&self) -> usize {
+        self.executable.launches()
+    }
+
     /// The arguments, in order: for each its name, whether it is a tensor (else the value of a symbol), and whether calls write into it.
     #[getter]
     fn parameters(&self) -> Vec<(&str, bool, bool)> {

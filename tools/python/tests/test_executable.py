@@ -39,6 +39,7 @@ class OldOther(Other):
 class Calls(unittest.TestCase):
     def test_numpy_in_numpy_out(self):
         f = compiled(graphs.binary("aten.add.Tensor", "f32"))
+        self.assertEqual((f.name, f.kernels), ("forward", 1))
         self.assertEqual((f.name, f.parameters), ("forward", [("x", True, False), ("y", True, False)]))
         x, y = np.random.default_rng(0).random((2, 4, 8), "f4")
         (z,) = f(x, y)

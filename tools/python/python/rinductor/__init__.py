@@ -7,8 +7,11 @@
 >>> (y,) = softmax(x)
 
 `Module` is IR, at any level: text, passes, interpretation, translation, compilation. `Executable` is a compiled function. With PyTorch,
-`torch.compile(model, backend="rinductor")` compiles a model; `rinductor.backend` is that backend. PyTorch is not imported before it is needed.
+`torch.compile(model, backend="rinductor")` compiles a model, and `explain(model, *args)` says what becomes of its ops. PyTorch is not imported before
+it is needed.
 """
+
+import importlib
 
 from ._core import (
     Block,
@@ -36,6 +39,7 @@ __all__ = [
     "Value",
     "__version__",
     "backend",
+    "explain",
     "list_dialects",
     "list_ops",
     "list_passes",
@@ -43,10 +47,9 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name != "backend":
-        raise AttributeError(f"module 'rinductor' has no attribute '{name}'")
-    # The import puts the submodule in place of the function of the same name.
-    from .backend import backend
-
-    globals()["backend"] = backend
-    return backend
+    # What needs PyTorch is imported when it is asked for.
+    if name == "backend":
+        return importlib.import_module(".backend", __name__)
+    if name == "explain":
+        return importlib.import_module(".explaining", __name__).explain
+    raise AttributeError(f"module 'rinductor' has no attribute '{name}'")

@@ -159,6 +159,7 @@ class Executable:
     """A function of a module, compiled to machine code. Several threads may call it at once."""
 
     name: str
+    kernels: int
     parameters: list[tuple[str, bool, bool]]
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
