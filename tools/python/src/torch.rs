@@ -121,7 +121,10 @@ impl Torch {
             // SAFETY: the object is a tensor, there is room for the answer, and the interpreter is held.
             if unsafe { read(object.as_ptr().cast(), &mut t) } == 0 {
                 // SAFETY: PyTorch filled it in, and the memory is that of the object, which is kept.
-                return unsafe { dlpack::borrow_dl(&t, owner) }.map_err(wrong);
+                let tensor = unsafe { dlpack::borrow_dl(&t, owner) }.map_err(wrong)?;
+                // DLPack says nothing of them.
+                refuse_lazy(object, tensor.dtype())?;
+                return Ok(tensor);
             }
             drop(PyErr::take(object.py()));
         }
@@ -138,16 +141,10 @@ impl Torch {
         if object.getattr(intern!(py, "layout"))?.str()?.to_str()? != "torch.strided" {
             return Err(wrong("the tensor is sparse: only strided tensors can be passed".into()));
         }
-        for lazy in [intern!(py, "is_conj"), intern!(py, "is_neg")] {
-            if object.call_method0(lazy)?.is_truthy()? {
-                return Err(wrong(
-                    "the tensor is a lazy conjugate or negation: call resolve_conj().resolve_neg()".into(),
-                ));
-            }
-        }
         let torch_dtype = object.getattr(intern!(py, "dtype"))?;
         let dtype = self.dtypes.iter().find(|d| d.0.as_ptr() == torch_dtype.as_ptr()).map(|d| d.1);
         let dtype = dtype.ok_or_else(|| wrong(format!("there is no element type for {torch_dtype}")))?;
+        refuse_lazy(object, dtype)?;
         let sizes: Vec<usize> = object.call_method0(intern!(py, "size"))?.extract()?;
         let strides: Vec<usize> = object.call_method0(intern!(py, "stride"))?.extract()?;
         let data: usize = object.call_method0(intern!(py, "data_ptr"))?.extract()?;
@@ -247,6 +244,18 @@ impl Torch {
             }
         }
     }
+}
+
+/// An error for a tensor whose memory holds the conjugates or negatives of its elements.
+fn refuse_lazy(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<()> {
+    let py = object.py();
+    let lazy = (dtype.is_complex() && object.call_method0(intern!(py, "is_conj"))?.is_truthy()?)
+        || (dtype.is_float() && object.call_method0(intern!(py, "is_neg"))?.is_truthy()?);
+    if lazy {
+        let text = "the tensor is a lazy conjugate or negation: pass tensor.resolve_conj().resolve_neg()";
+        return Err(PyTypeError::new_err(text));
+    }
+    Ok(())
 }
 
 /// Whether two tensors have the same sizes and strides; strides of dimensions without a second element do not matter.

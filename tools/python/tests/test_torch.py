@@ -36,6 +36,7 @@ class Calls(unittest.TestCase):
             ([x, 3], TypeError, "%y of @forward: expected a torch.Tensor, got int"),
             ([x, x.to_sparse()], TypeError, "sparse"),
             ([x, torch.empty(4, 8, device="meta")], TypeError, "meta"),
+            ([x, torch.randn(4, 8, dtype=torch.complex64).conj().imag], TypeError, "%y of @forward: .*resolve_neg"),
             ([x, torch.quantize_per_tensor(x, 1.0, 0, torch.qint8)], TypeError, "%y"),
         ):
             with self.subTest(what=what):
