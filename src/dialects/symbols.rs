@@ -46,7 +46,8 @@ pub fn facts_in(ir: &Ir, exprs: &mut Exprs, func: Op) -> Ranges {
         let bound = |name: &str| argument_attr(ir, func, k, name).and_then(|a| ir.as_int(a));
         let (lo, hi) = (bound("aten.min"), bound("aten.max"));
         if lo.is_some() || hi.is_some() {
-            facts.set(atom, Range { lo: Some(lo.unwrap_or(0)), hi });
+            let lo = Some(lo.unwrap_or(0)).filter(|&lo| lo != i64::MIN);
+            facts.set(atom, Range { lo, hi });
         }
     }
     facts

@@ -1,6 +1,6 @@
 //! Building one `kernels.func`: parameters, axes, and the translation of scalar bodies into tiles (of one point: `kernels-tile` widens them).
 
-use super::layout::{is_empty, linear_offset, memref};
+use super::layout::{self, is_empty, linear_offset, memref};
 use crate::dialects::kernels;
 use crate::dialects::loops;
 use crate::dialects::loops::{Access, Dims, create_load, index_map, strides_of};
@@ -392,15 +392,14 @@ pub fn linear(ir: &mut Ir, ty: Type, index: &[Expr], axes: usize) -> Option<(Vec
     let mut out = Vec::new();
     for a in 0..axes {
         let (stride, next) = ir.exprs.linear_in(rest, Atom::Dim(a as u32))?;
-        if ir.exprs.has_dims(stride) {
+        if !layout::is_stride(ir, stride) {
             return None;
         }
         out.push(stride);
         rest = next;
     }
-    // A buffer has no negative strides (a flipped read): the expressions stay as they are then.
-    let negative = |e: &Expr| ir.exprs.as_int(*e).is_some_and(|n| n < 0);
-    (!ir.exprs.has_dims(rest) && !out.iter().any(negative) && !negative(&rest)).then_some((out, rest))
+    let negative = ir.exprs.as_int(rest).is_some_and(|n| n < 0);
+    (!ir.exprs.has_dims(rest) && !negative).then_some((out, rest))
 }
 
 /// Whether a type is a tensor.

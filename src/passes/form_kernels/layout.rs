@@ -4,7 +4,7 @@ use crate::dialects::loops;
 use crate::dialects::loops::{Access, Dims, Nest, contiguous_strides, sizes_of, strides_of};
 use crate::ir::attr::Layout;
 use crate::ir::{AttrData, DYNAMIC, Ir, Type, TypeData};
-use rinductor_index::{Atom, Expr};
+use rinductor_index::{Atom, Expr, Ranges};
 
 /// The memref of these sizes, strides and offset: `strided<…>` when all are numbers, else an `#aten.layout`; nothing when contiguous.
 pub fn memref(ir: &mut Ir, element: Type, sizes: &[Expr], strides: &[Expr], offset: Expr) -> Type {
@@ -118,8 +118,7 @@ pub fn as_view(ir: &mut Ir, nest: &Nest, layout_of: &dyn Fn(&Ir, crate::ir::Valu
     let mut out = Vec::new();
     for k in 0..nest.space.len() {
         let (stride, next) = ir.exprs.linear_in(rest, Atom::Dim(k as u32))?;
-        // Buffers are not walked backwards: what is turned round is copied.
-        if ir.exprs.has_dims(stride) || ir.exprs.as_int(stride).is_some_and(|n| n < 0) {
+        if !is_stride(ir, stride) {
             return None;
         }
         out.push(stride);
@@ -133,6 +132,12 @@ pub fn as_view(ir: &mut Ir, nest: &Nest, layout_of: &dyn Fn(&Ir, crate::ir::Valu
         }
     }
     Some(View { source: access.tensor(), sizes: nest.space.clone(), strides: out, offset: rest })
+}
+
+/// Whether an expression can be the stride of a buffer, which is not walked backwards: what is turned round is read by index, or copied.
+pub fn is_stride(ir: &mut Ir, e: Expr) -> bool {
+    let zero = ir.exprs.int(0);
+    !ir.exprs.has_dims(e) && ir.exprs.prove_le(zero, e, &Ranges::of_sizes(0)) == Some(true)
 }
 
 /// Whether two layouts put every element at the same place: strides of dimensions of size 1 do not matter.

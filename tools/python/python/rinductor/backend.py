@@ -192,12 +192,9 @@ class Compiler:
         """Compiles one segment; what is found to be impossible is added to `refused`, and None given."""
         symbols, env = {}, None
         for node in (*segment.nodes, *segment.inputs):
-            value = node.meta.get("val")
-            for v in value if isinstance(value, (tuple, list)) else [value]:
-                for size in (*v.shape, *v.stride(), v.storage_offset()) if isinstance(v, torch.Tensor) else [v]:
-                    if isinstance(size, torch.SymInt):
-                        env = size.node.shape_env
-                        symbols |= dict.fromkeys(size.node.expr.free_symbols)
+            for size in partition.sizes_of(node):
+                env = size.node.shape_env
+                symbols |= dict.fromkeys(size.node.expr.free_symbols)
         own = {n.meta["val"].node.expr for n in segment.inputs if isinstance(n.meta.get("val"), torch.SymInt)}
         segment.symbols = sorted((s for s in symbols if s not in own), key=str)
         try:

@@ -294,9 +294,12 @@ def range_attrs(symbol, env):
         attrs.append(f"aten.hint = {int(hint[symbol])} : i64")
     bounds = env.var_to_range.get(symbol)
     if bounds is not None:
-        for name, bound in (("min", bounds.lower), ("max", bounds.upper)):
-            if bound.is_Integer and -(2**62) < int(bound) < 2**62:
-                attrs.append(f"aten.{name} = {int(bound)} : i64")
+        lower, upper = bounds.lower, bounds.upper
+        # Without a word a symbol is a size, which is not negative.
+        lower = int(lower) if lower.is_Integer and int(lower) > -(2**62) else spelling.PLACE_HELD
+        attrs.append(f"aten.min = {lower} : i64")
+        if upper.is_Integer and int(upper) < 2**62:
+            attrs.append(f"aten.max = {int(upper)} : i64")
     return attrs
 
 

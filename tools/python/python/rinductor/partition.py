@@ -61,6 +61,16 @@ def tensors_of(node):
     return [v for v in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(v, torch.Tensor)]
 
 
+def sizes_of(node):
+    """The symbolic numbers in what a node computes: sizes, strides and offsets of tensors, and itself."""
+    value = node.meta.get("val")
+    for v in value if isinstance(value, (tuple, list)) else [value]:
+        if isinstance(v, torch.Tensor):
+            yield from (n for n in (*v.shape, *v.stride(), v.storage_offset()) if isinstance(n, torch.SymInt))
+        elif isinstance(v, torch.SymInt):
+            yield v
+
+
 def is_view(node):
     """Whether a node's result shares the memory of its argument and nothing is computed."""
     target = node.target
@@ -95,6 +105,7 @@ class Judge:
         self.refused = refused
         self.known = {}
         self.guesses = {}
+        self.negative = {}
 
     def reason(self, node):
         """Why torch must be called for a node; None if it is compiled."""
@@ -138,12 +149,26 @@ class Judge:
             why = unsupported(value)
             if why:
                 return why
+        if any(self.may_be_negative(n) for n in (node, *node.all_input_nodes)):
+            return "a number that may be negative; compiled code takes symbols to be sizes"
         if not tensors_of(node):
             return "it computes no tensor"
         value = node.meta.get("val")
         if isinstance(value, (list, tuple)) and not all(v is None or isinstance(v, torch.Tensor) for v in value):
             return "a result that is no tensor"
         return self.arguments(node, target)
+
+    def may_be_negative(self, node):
+        """Whether a symbol in what a node computes may have a value below 0."""
+        for size in sizes_of(node):
+            env = size.node.shape_env
+            for symbol in size.node.expr.free_symbols:
+                if symbol not in self.negative:
+                    bounds = env.var_to_range.get(symbol)
+                    self.negative[symbol] = bounds is None or bool(bounds.lower < 0)
+                if self.negative[symbol]:
+                    return True
+        return False
 
     def is_guess(self, node):
         """Whether the sizes of a node may be others than the graph says: tracing has guessed what depends on data, for it or for what it reads."""
