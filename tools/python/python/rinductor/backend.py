@@ -140,14 +140,21 @@ def compile_graph(gm, example_inputs, *, kind, settings):
     try:
         if kind == "infer":
             random(gm, settings)
-        run, report = Compiler(gm, kind, number, settings).compile()
+        run, report, executables = Compiler(gm, kind, number, settings).compile()
     except Exception:
         dump.failure(gm, kind, number, settings, traceback.format_exc())
         raise
     for observer in settings.observers:
         observer(report)
 
+    threads = None
+
     def call(args):
+        nonlocal threads
+        if threads != (now := torch.get_num_threads()):
+            threads = now
+            for executable in executables:
+                executable.set_threads(now)
         return run(args)
 
     # In the function's own dictionary: what wraps it copies that alone.
@@ -161,9 +168,10 @@ class Compiler:
     def __init__(self, gm, kind, number, settings):
         self.gm, self.kind, self.number, self.settings = gm, kind, number, settings
         self.refused = {}
+        self.executables = []
 
     def compile(self):
-        """The function, and what became of the graph."""
+        """The function, what became of the graph, and the compiled parts of it."""
         stage = dump.Stage(self.settings.dump_dir, f"{self.number:03}-{self.kind}")
         stage.graph(self.gm)
         partition.sink_copies(self.gm)
@@ -174,19 +182,19 @@ class Compiler:
         while True:
             plan = partition.plan(self.gm, self.refused)
             before = len(self.refused)
-            executables = {}
+            calls, self.executables = {}, []
             for step in plan.steps:
                 if isinstance(step, Segment):
-                    executables[step] = self.segment(step, stage)
+                    calls[step] = self.segment(step, stage)
             if len(self.refused) == before:
                 break
-        source = wrapper.Wrapper(self.gm, plan, executables).write()
+        source = wrapper.Wrapper(self.gm, plan, calls).write()
         run, text = source.compile(f"<rinductor {self.kind} {self.number}>")
         stage.wrapper(text)
         report = Report(self.kind)
         report.segments = [(s.nodes, s.kernels) for s in plan.steps if isinstance(s, Segment)]
         report.calls = [(n, plan.reasons.get(n, "")) for n in plan.steps if not isinstance(n, Segment)]
-        return run, report
+        return run, report, self.executables
 
     def segment(self, segment, stage):
         """Compiles one segment; what is found to be impossible is added to `refused`, and None given."""
@@ -214,8 +222,9 @@ class Compiler:
         except _core.RinductorError as error:
             self.blame(segment, text, error)
             return None
-        segment.kernels = getattr(executable, "kernels", None)
-        return executable.call_torch
+        segment.kernels = executable.kernels
+        self.executables.append(executable)
+        return placed(segment, executable.call_torch)
 
     def blame(self, segment, text, error):
         """Finds the node that an error speaks of."""
@@ -233,6 +242,29 @@ class Compiler:
         """Leaves a segment to torch."""
         log.warning("torch is called for the %d ops of segment %d: %s", len(segment.nodes), segment.level, why)
         self.refused |= dict.fromkeys(segment.nodes, why)
+
+
+def placed(segment, call):
+    """The call of a segment; if ops in it read by index, an index out of range says which they are and where the model has them."""
+    ops = [n for n in segment.nodes if any(word in str(n.target) for word in ("index", "gather", "scatter", "embedding", "take"))]
+    if not ops:
+        return call
+    where = "; ".join(dict.fromkeys(f"{n.target} ({line_of(n)})" for n in ops))
+
+    def located(args):
+        try:
+            return call(args)
+        except IndexError as error:
+            raise IndexError(f"{error}, in {where}") from None
+
+    return located
+
+
+def line_of(node):
+    """Where the model computes a node."""
+    trace = (node.meta.get("stack_trace") or "").strip().splitlines()
+    places = [line.strip() for line in trace if line.strip().startswith("File ")]
+    return places[-1].removeprefix("File ").split(", in ")[0].replace('"', "").replace(", line ", ":") if places else node.name
 
 
 def keeps(node):

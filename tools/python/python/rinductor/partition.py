@@ -23,6 +23,8 @@ COMPILED = {
 
 #: Ops of which eager does not say which of equal elements they take, though people see it.
 TIES = {"aten.topk", "aten.kthvalue", "aten.sort", "aten.sort.stable"}
+#: Ops whose sizes depend on data though torch does not say so.
+UNTAGGED = {"aten._unique"}
 #: Random ops whose numbers follow from a seed that they are given.
 SEEDED = {"prims.inductor_random", "prims.inductor_randint", "prims.inductor_lookup_seed"}
 
@@ -174,7 +176,11 @@ class Judge:
         """Whether the sizes of a node may be others than the graph says: tracing has guessed what depends on data, for it or for what it reads."""
         if node not in self.guesses:
             target = node.target
-            dynamic = isinstance(target, torch._ops.OpOverload) and torch.Tag.dynamic_output_shape in target.tags
+            dynamic = isinstance(target, torch._ops.OpOverload) and (
+                torch.Tag.dynamic_output_shape in target.tags or op_name(target) in UNTAGGED
+            )
+            # Reading by index has the tag because of masks, which are no indices of ours.
+            dynamic = dynamic and self.ops.get(op_name(target)) != "lowered"
             symbols = [s for v in tensors_of(node) for s in v.shape if isinstance(s, torch.SymInt)]
             self.guesses[node] = (dynamic and not symbols) or any(
                 a.op == "call_function" and self.is_guess(a) for a in node.all_input_nodes
