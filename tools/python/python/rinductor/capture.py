@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import torch
+from functorch.compile import make_boxed_func
 
 from . import backend as front
 from .dump import write
@@ -30,7 +31,7 @@ def capture(model, args=(), kwargs=None, *, training=False, dynamic=None, name="
                 front.random(gm, settings)
             visible, static = visible_outputs(gm, kind), static_inputs(gm, kind)
             graphs.append((kind, graph_text(gm, model=name, kind=kind, static=static, user_visible=visible).text))
-            return gm.forward
+            return make_boxed_func(gm.forward)
 
         return keep
 

@@ -289,7 +289,7 @@ def symbol_attrs(value):
 def range_attrs(symbol, env):
     """Name, hint and bounds of a symbol."""
     attrs = [f'aten.symbol = "{symbol}"']
-    hint = getattr(env, "backed_var_to_val", None) or getattr(env, "var_to_val", {})
+    hint = env.backed_var_to_val if hasattr(env, "backed_var_to_val") else env.var_to_val
     if symbol in hint:
         attrs.append(f"aten.hint = {int(hint[symbol])} : i64")
     bounds = env.var_to_range.get(symbol)
