@@ -51,10 +51,22 @@ pub fn run(
     dialects: &Dialects,
     verify_each: bool,
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
-    let config = Config { verify_each, ..Config::default() };
-    let messages = Messages::default();
-    let done = Manager::new(&dialects.registry, dialects, &config, &messages).run(ir, pipeline);
-    let mut said = messages.0.take();
+    run_with(ir, pipeline, dialects, &Config { verify_each, ..Config::default() })
+}
+
+/// The same, as `config` says; what passes have said has remarks in it if it asks for them.
+///
+/// # Errors
+/// A pass failed: what was said.
+pub fn run_with(
+    ir: &mut Ir,
+    pipeline: &Pipeline,
+    dialects: &Dialects,
+    config: &Config,
+) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+    let messages = Messages { remarks: config.remarks, ..Messages::default() };
+    let done = Manager::new(&dialects.registry, dialects, config, &messages).run(ir, pipeline);
+    let mut said = messages.said.take();
     match done {
         Ok(_) => Ok(said),
         Err(failure) => {

@@ -91,12 +91,17 @@ impl OpInfos for Dialects {
 
 /// What passes say, kept until it can be shown.
 #[derive(Default)]
-pub struct Messages(pub RefCell<Vec<Diagnostic>>);
+pub struct Messages {
+    /// In order.
+    pub said: RefCell<Vec<Diagnostic>>,
+    /// Whether remarks are kept too.
+    pub remarks: bool,
+}
 
 impl Sink for Messages {
     fn diagnostic(&self, diagnostic: Diagnostic) {
-        if diagnostic.severity != Severity::Remark {
-            self.0.borrow_mut().push(diagnostic);
+        if self.remarks || diagnostic.severity != Severity::Remark {
+            self.said.borrow_mut().push(diagnostic);
         }
     }
     fn text(&self, _: &str) {}

@@ -47,6 +47,11 @@ impl Diagnostic {
 }
 
 impl Diagnostic {
+    /// From the compiler's.
+    pub fn of(py: Python<'_>, d: &support::Diagnostic, sources: &SourceMap) -> PyResult<Diagnostic> {
+        Diagnostic::new(py, d.severity, &d.place, &d.message, &d.notes, d.help.as_deref(), sources)
+    }
+
     fn new(
         py: Python<'_>,
         severity: support::Severity,
@@ -77,10 +82,7 @@ impl Diagnostic {
 pub fn error(py: Python<'_>, list: &[support::Diagnostic], sources: &SourceMap) -> PyErr {
     let text = render(list, sources, Style::Rich, false);
     let e = RinductorError::new_err(text.trim_end().to_string());
-    let parts = list
-        .iter()
-        .map(|d| Diagnostic::new(py, d.severity, &d.place, &d.message, &d.notes, d.help.as_deref(), sources))
-        .collect::<PyResult<Vec<_>>>();
+    let parts = list.iter().map(|d| Diagnostic::of(py, d, sources)).collect::<PyResult<Vec<_>>>();
     match parts.and_then(|p| PyList::new(py, p)).and_then(|p| e.value(py).setattr("diagnostics", p)) {
         Ok(()) => e,
         Err(other) => other,

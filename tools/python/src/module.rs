@@ -1,7 +1,7 @@
 //! `Module`: IR as Python has it, with what is done to a whole module.
 
 use crate::array;
-use crate::error::{error, sentence};
+use crate::error::{self, error, sentence};
 use crate::executable::{PyExecutable, PyHost};
 use crate::op::{PyOp, handles};
 use crate::torch::integer;
@@ -14,6 +14,7 @@ use rinductor::driver::session::{self, Dialects};
 use rinductor::driver::{pipelines, reference, translate};
 use rinductor::index::Atom;
 use rinductor::ir::{Ir, Op};
+use rinductor::pass::manager::Config;
 use rinductor::pass::pipeline::{Pipeline, Step};
 use rinductor::pass::{Level, OpInfos, level};
 use rinductor::runtime::{HostOps, Returned, Tensor};
@@ -179,13 +180,15 @@ impl PyModule {
     /// Runs passes: the text of a pipeline, such as `"cse,dce"`, or the name of one, such as `"cpu"`. Returns the module. If a pass fails, the module
     /// is as it was.
     ///
-    /// `verify_each` verifies after each pass. `on_pass(name, before, after)` is called after each pass with the texts before and after it.
-    #[pyo3(signature = (pipeline, verify_each=true, on_pass=None))]
+    /// `verify_each` verifies after each pass. `on_pass(name, before, after)` is called after each pass with the texts before and after it,
+    /// `on_remark(diagnostic)` for what passes say they did and did not do, and why.
+    #[pyo3(signature = (pipeline, verify_each=true, on_pass=None, on_remark=None))]
     fn run<'py>(
         slf: Bound<'py, Self>,
         pipeline: &str,
         verify_each: bool,
         on_pass: Option<Py<PyAny>>,
+        on_remark: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
         let py = slf.py();
         let module = slf.get();
@@ -196,7 +199,7 @@ impl PyModule {
         };
         drop(lock);
         let mut state = before.clone();
-        let ran = py.detach(|| run_passes(&mut state, pipeline, verify_each, on_pass.as_ref()));
+        let ran = py.detach(|| run_passes(&mut state, pipeline, verify_each, on_pass.as_ref(), on_remark.as_ref()));
         let kept = if ran.is_ok() { State { verified: verify_each && before.verified, ..state } } else { before };
         let result = ran.map_err(|e| match e {
             Stopped::Wrong(wrong, sources) => error(py, &wrong, &sources),
@@ -350,7 +353,13 @@ enum Stopped {
     Raised(PyErr),
 }
 
-fn run_passes(state: &mut State, text: &str, verify_each: bool, on_pass: Option<&Py<PyAny>>) -> Result<(), Stopped> {
+fn run_passes(
+    state: &mut State,
+    text: &str,
+    verify_each: bool,
+    on_pass: Option<&Py<PyAny>>,
+    on_remark: Option<&Py<PyAny>>,
+) -> Result<(), Stopped> {
     let wrong = state.verify();
     if !wrong.is_empty() {
         return Err(Stopped::Wrong(wrong, state.sources.clone()));
@@ -362,8 +371,17 @@ fn run_passes(state: &mut State, text: &str, verify_each: bool, on_pass: Option<
         Err(d) => return Err(Stopped::Wrong(vec![d], sources)),
     };
     let run = |state: &mut State, pipeline: &Pipeline| {
-        let ran = pipelines::run(&mut state.ir, pipeline, &state.dialects, verify_each);
-        ran.map(|_| ()).map_err(|wrong| Stopped::Wrong(wrong, sources.clone()))
+        let config = Config { verify_each, remarks: on_remark.is_some(), ..Config::default() };
+        let said = pipelines::run_with(&mut state.ir, pipeline, &state.dialects, &config)
+            .map_err(|wrong| Stopped::Wrong(wrong, sources.clone()))?;
+        let Some(hook) = on_remark else { return Ok(()) };
+        Python::attach(|py| -> PyResult<()> {
+            for d in said.iter().filter(|d| d.severity == Severity::Remark) {
+                hook.call1(py, (error::Diagnostic::of(py, d, &sources)?,))?;
+            }
+            Ok(())
+        })
+        .map_err(Stopped::Raised)
     };
     let Some(hook) = on_pass else { return run(state, &pipeline) };
     let mut before = state.print(&PrintOptions::default());

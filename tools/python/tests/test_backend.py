@@ -1,11 +1,15 @@
 """`torch.compile(model, backend="rinductor")` against eager."""
 
+import contextlib
+import io
 import os
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import torch
+import torch._dynamo.testing
 import torch.nn.functional as F
 
 import rinductor
@@ -224,6 +228,12 @@ class Backend(unittest.TestCase):
             self.assertIn("kernels.func", (graph / "segment-0.kernels.ir").read_text())
             self.assertIn("segment_0(", (graph / "wrapper.py").read_text())
             self.assertIn("graph.ir", (Path(folder) / "index.html").read_text())
+
+    def test_remarks_are_shown(self):
+        err = io.StringIO()
+        with unittest.mock.patch.dict(os.environ, RINDUCTOR_REMARKS="all"), contextlib.redirect_stderr(err):
+            compiled(lambda x: torch.softmax(x.sin(), -1))(torch.randn(3, 5))
+        self.assertIn("rinductor: ", err.getvalue())
 
     def test_inference_mode(self):
         with torch.inference_mode():

@@ -17,6 +17,22 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
+class Remarks(unittest.TestCase):
+    def test_passes_say_why(self):
+        said = []
+        Module.parse(graphs.SOFTMAX).run("cpu", on_remark=said.append)
+        self.assertTrue(said)
+        self.assertEqual({r.severity for r in said}, {"remark"})
+        self.assertTrue(any("exp" in r.message for r in said), [r.message for r in said])
+
+    def test_what_the_hook_raises_comes_out(self):
+        def raises(_):
+            raise KeyError("mine")
+
+        with self.assertRaises(KeyError):
+            Module.parse(graphs.SOFTMAX).run("cpu", on_remark=raises)
+
+
 class Text(unittest.TestCase):
     def test_what_is_printed_is_read_back(self):
         m = Module.parse(graphs.SOFTMAX)

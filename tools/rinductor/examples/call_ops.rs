@@ -101,7 +101,7 @@ fn run(dialects: &Dialects, file: &str, from: &str, to: &str) -> Result<String, 
     let config = Config { verify_each: true, ..Config::default() };
     let passed = Manager::new(&dialects.registry, dialects, &config, &messages).run(&mut ir, &steps).is_ok();
     if !passed {
-        return Err(messages.0.take().first().map_or("a pass failed".into(), |d| d.headline(&sources)));
+        return Err(messages.said.take().first().map_or("a pass failed".into(), |d| d.headline(&sources)));
     }
     let compiled = Compiled::new(&ir, "calls").map_err(|d| d.headline(&sources))?;
     let results = compiled.run(&arguments).map_err(|d| d.message)?;

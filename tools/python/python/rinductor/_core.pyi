@@ -63,6 +63,7 @@ class Module:
         pipeline: str,
         verify_each: bool = True,
         on_pass: Callable[[str, str, str], Any] | None = None,
+        on_remark: Callable[[Diagnostic], Any] | None = None,
     ) -> Module:
         """Runs passes, and returns the module. If a pass fails, the module is as it was."""
 

@@ -5,6 +5,8 @@ torch's own front half (Dynamo, AOTAutograd, Inductor's decomposition table and 
 
 import logging
 import os
+import re
+import sys
 import threading
 import traceback
 from dataclasses import dataclass, field
@@ -277,6 +279,9 @@ _executables = {}
 
 def compiled(text, pipeline):
     """The executable of a function; the same text is compiled once in a process."""
+    remarks = os.environ.get("RINDUCTOR_REMARKS")
+    if remarks:
+        show_remarks(text, pipeline, remarks)
     key = (text, pipeline)
     with _lock:
         found = _executables.get(key)
@@ -287,6 +292,20 @@ def compiled(text, pipeline):
         with _lock:
             _executables[key] = found
     return found
+
+
+def show_remarks(text, pipeline, wanted):
+    """Writes to standard error what passes say they did and did not do, and why: `all`, or what matches a regular expression."""
+    pattern = re.compile("" if wanted in ("1", "all") else wanted)
+
+    def show(remark):
+        if pattern.search(remark.message):
+            print(f"rinductor: {remark.message}", file=sys.stderr)
+
+    try:
+        _core.Module.parse(text, "graph.ir").run(pipeline, on_remark=show)
+    except _core.RinductorError:
+        pass  # whoever compiles it says so
 
 
 def reset():
