@@ -5,13 +5,16 @@ use rinductor_scalar::{DType, ScalarOp, from_ir};
 use rinductor_support::Diagnostic;
 
 use super::arith;
-use super::axes::Range;
+use super::axes::{LoopBody, Range};
 use super::build::{IntPredicate, Place, V};
 use super::emit::{Emitter, LANE, is_supported};
 use super::reduce::{Combiner, rounded};
 use crate::codegen::literal;
 use crate::ir::{Block, Op, Value};
 use inkwell::values::InstructionOpcode;
+
+/// How many steps of a sum are taken one after the other.
+const RUN: i64 = 128;
 
 /// A `kernels.reduce` or a `kernels.for`.
 struct Walk {
@@ -27,7 +30,7 @@ struct Walk {
     unroll: u32,
 }
 
-impl<'c> Emitter<'_, 'c> {
+impl<'a, 'c> Emitter<'a, 'c> {
     /// The ops of a block up to its terminator.
     pub fn emit_block(&mut self, block: Block) -> Result<(), Diagnostic> {
         for op in self.ir.block_op_list(block) {
@@ -368,7 +371,7 @@ impl<'c> Emitter<'_, 'c> {
         if !self.is_tiled(axis) {
             let end = self.lower(self.kernel.axes[axis].extent);
             let range = Range { axis, first: self.b.i64(0), end, step: 1, reverse: walk.reverse, runs: false };
-            return self.counted_loop(range, carried, &mut |e, c| e.walk_axes(walk, depth + 1, c));
+            return self.summed_loop(walk, range, carried, &mut |e, c| e.walk_axes(walk, depth + 1, c));
         }
         if walk.unroll == 1 {
             return self
@@ -384,7 +387,7 @@ impl<'c> Emitter<'_, 'c> {
         let stop = self.lower(wide);
         let range = Range { axis, first: self.b.i64(0), end: stop, step: width.into(), reverse: false, runs: false };
         let fresh = walk.combiners.iter().flat_map(|&(c, d)| c.identity(self.b, d, width)).collect();
-        let many = self.counted_loop(range, fresh, &mut |e, c| {
+        let many = self.summed_loop(walk, range, fresh, &mut |e, c| {
             e.with_lanes(axis, width, false, |e| e.walk_axes(walk, depth + 1, c))
         })?;
         let mut all = Vec::new();
@@ -407,6 +410,40 @@ impl<'c> Emitter<'_, 'c> {
         let range = Range { axis, first: stop, end, step: tile.into(), reverse: false, runs: false };
         self.counted_loop(range, all, &mut |e, c| {
             e.with_lanes(axis, tile, !divides, |e| e.walk_axes(walk, depth + 1, c))
+        })
+    }
+
+    /// A counted loop of a reduction. Sums of floats are taken in runs, and these are summed: the error of a sum of n numbers, one after the other,
+    /// grows with n, that of runs with the length of a run and their number.
+    fn summed_loop(
+        &mut self,
+        walk: &Walk,
+        range: Range<'c>,
+        carried: Vec<V<'c>>,
+        body: &mut LoopBody<'_, 'a, 'c>,
+    ) -> Result<Vec<V<'c>>, Diagnostic> {
+        let b = self.b;
+        let rounds = |&(c, d): &(Combiner, DType)| matches!(c, Combiner::Add | Combiner::Welford) && d.is_float();
+        let run = RUN * range.step;
+        let short = b.as_const(range.first).zip(b.as_const(range.end)).is_some_and(|(f, e)| e - f <= 2 * run);
+        if short || range.reverse || walk.combiners.is_empty() || !walk.combiners.iter().all(rounds) {
+            return self.counted_loop(range, carried, body);
+        }
+        self.counted_loop(Range { step: run, ..range }, carried, &mut |e, kept| {
+            let (first, _) = e.axes[range.axis].expect("the loop has just set its axis");
+            let next = b.iadd(first, b.i64(run));
+            let end = b.select(b.icmp(IntPredicate::SLT, next, range.end), next, range.end);
+            let lanes = kept.first().map_or(1, |&v| b.lanes(v));
+            let fresh = walk.combiners.iter().flat_map(|&(c, d)| c.identity(b, d, lanes)).collect();
+            let part = e.counted_loop(Range { first, end, runs: true, ..range }, fresh, body)?;
+            let (mut part, mut kept, mut all) = (&part[..], &kept[..], Vec::new());
+            for &(c, dtype) in &walk.combiners {
+                let (p, rest) = part.split_at(c.width());
+                let (k, rest_kept) = kept.split_at(c.width());
+                (part, kept) = (rest, rest_kept);
+                all.extend(c.combine(b, dtype, k, p));
+            }
+            Ok(all)
         })
     }
 
