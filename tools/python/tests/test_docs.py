@@ -1,24 +1,29 @@
-"""The examples of docs/python.md do what the page shows."""
+"""The examples of docs/python.md and docs/torch.md do what the pages show."""
 
 import doctest
 import pathlib
 import re
 import unittest
 
-PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "python.md"
+DOCS = pathlib.Path(__file__).resolve().parents[3] / "docs"
 
 
-class Page(unittest.TestCase):
-    def test_examples_do_what_they_show(self):
-        page = PAGE.read_text(encoding="utf-8")
-        blocks = re.findall(r"^```pycon\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-        self.assertGreater(len(blocks), 3)
-        test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, PAGE.name, str(PAGE), 0)
+class Pages(unittest.TestCase):
+    def run_page(self, name, least):
+        path = DOCS / name
+        blocks = re.findall(r"^```pycon\n(.*?)^```$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, name, str(path), 0)
         out = []
         runner = doctest.DocTestRunner(verbose=False)
         runner.run(test, out=out.append)
         self.assertEqual(runner.summarize(verbose=False).failed, 0, "".join(out))
-        self.assertGreater(len(test.examples), 15)
+        self.assertGreaterEqual(len(test.examples), least)
+
+    def test_the_package(self):
+        self.run_page("python.md", 16)
+
+    def test_under_torch(self):
+        self.run_page("torch.md", 8)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import torch
 from torch.fx import Node
 from torch.utils._sympy.printers import PythonPrinter
 
-from .partition import Segment, bound_symbols, is_scalar
+from .partition import Segment, bound_symbols, is_scalar, sizes_of
 from .spelling import SYMBOLIC
 
 
@@ -15,6 +15,8 @@ class Source:
 
     def __init__(self):
         self.lines = []
+        #: Names that variables of the function have.
+        self.reserved = set()
         self.globals = {"torch": torch, "math": math}
         self.objects = {}
 
@@ -26,7 +28,7 @@ class Source:
         key = id(value)
         if key not in self.objects:
             name, k = base, 1
-            while name in self.globals:
+            while name in self.globals or name in self.reserved:
                 name, k = f"{base}_{k}", k + 1
             self.globals[name] = value
             self.objects[key] = name
@@ -54,11 +56,19 @@ class Wrapper:
         self.calls = {s for s in plan.steps if isinstance(s, Node)}
         self.known = set()
         self.names = {}
+        self.taken = {"args", "call", *(str(s) for s in symbols_of(gm))}
+        for node in gm.graph.nodes:
+            self.name(node)
+        self.source.reserved = self.taken
 
     def name(self, node):
         """The variable of a node."""
         if node not in self.names:
-            self.names[node] = "v_" + "".join(c if c.isalnum() else "_" for c in node.name)
+            name = node.name
+            while name in self.taken or name in self.source.globals:
+                name += "_"
+            self.taken.add(name)
+            self.names[node] = name
         return self.names[node]
 
     def symbol(self, symbol):
@@ -93,7 +103,7 @@ class Wrapper:
         output = gm.graph.output_node().args[0]
         outputs = [self.returned(o) for o in (output if isinstance(output, (list, tuple)) else [output])]
         if placeholders:
-            emit(", ".join(self.name(p) for p in placeholders) + ", = args")
+            emit(unpacked([self.name(p) for p in placeholders]) + " = args")
         emit("args.clear()")
         needed = set()
         for node in self.plan.host:
@@ -189,7 +199,7 @@ class Wrapper:
         values = [self.name(n) for n in segment.inputs] + [str(s) for s in segment.symbols]
         call = f"{run}([{', '.join(values)}])"
         if segment.outputs:
-            self.source.emit(", ".join(self.name(n) for n in segment.outputs) + f", = {call}")
+            self.source.emit(f"{unpacked([self.name(n) for n in segment.outputs])} = {call}")
         else:
             self.source.emit(call)
         for node in segment.outputs:
@@ -200,6 +210,16 @@ class Wrapper:
         if isinstance(value, Node) and value.target is torch.ops.aten.copy_.default and value not in self.calls:
             return value.args[0]
         return value
+
+
+def unpacked(names):
+    """The left side that takes a list apart."""
+    return f"({names[0]},)" if len(names) == 1 else ", ".join(names)
+
+
+def symbols_of(gm):
+    """All symbols of a graph."""
+    return {s for n in gm.graph.nodes for size in sizes_of(n) for s in size.node.expr.free_symbols}
 
 
 def free_symbols(value):
