@@ -20,6 +20,10 @@ def compiled(function, **options):
     return torch.compile(function, backend="rinductor", **options)
 
 
+# A failure of the compiler must fail a test.
+os.environ["RINDUCTOR_STRICT"] = "1"
+
+
 class Backend(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
@@ -228,6 +232,23 @@ class Backend(unittest.TestCase):
             self.assertIn("kernels.func", (graph / "segment-0.kernels.ir").read_text())
             self.assertIn("segment_0(", (graph / "wrapper.py").read_text())
             self.assertIn("graph.ir", (Path(folder) / "index.html").read_text())
+
+    def test_a_failure_of_the_compiler_leaves_the_graph_to_torch(self):
+        from rinductor import partition
+
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(partition, "plan", side_effect=RuntimeError("planned")):
+            options = {"rinductor.dump_dir": folder, "rinductor.strict": False}
+            x = torch.randn(3)
+            with self.assertLogs("rinductor", "ERROR") as log:
+                got = compiled(lambda t: t.sin() + 1, options=options)(x)
+            torch.testing.assert_close(got, x.sin() + 1)
+            (left,) = Path(folder).glob("*-failure")
+            self.assertIn(str(left), log.output[0])
+            self.assertIn("planned", (left / "error.txt").read_text())
+            self.assertIn("aten.sin", (left / "graph.ir").read_text())
+            torch._dynamo.reset()
+            with self.assertRaisesRegex(Exception, "planned"):
+                compiled(lambda t: t.sin() + 1, options=options | {"rinductor.strict": True})(x)
 
     def test_remarks_are_shown(self):
         err = io.StringIO()

@@ -25,6 +25,7 @@ OPTIONS = {
     "rinductor.dump_dir": "a folder for every stage of every graph",
     "rinductor.pipeline": "the passes that a graph goes through (default: cpu)",
     "rinductor.fallback_random": "random numbers as eager draws them, one after the other",
+    "rinductor.strict": "an error where a graph cannot be compiled, instead of a warning and torch in its place",
 }
 
 
@@ -35,13 +36,17 @@ class Settings:
     pipeline: str = "cpu"
     dump_dir: str | None = None
     fallback_random: bool = False
+    strict: bool = False
     #: Gets a `Report` for each graph.
     observers: list = field(default_factory=list)
 
     @staticmethod
     def of(options):
         """From the options of `torch.compile`. Those of other backends are none of ours."""
-        settings = Settings(dump_dir=os.environ.get("RINDUCTOR_DUMP") or None)
+        settings = Settings(
+            dump_dir=os.environ.get("RINDUCTOR_DUMP") or None,
+            strict=os.environ.get("RINDUCTOR_STRICT", "0") not in ("", "0"),
+        )
         for key, value in (options or {}).items():
             if not key.startswith("rinductor."):
                 continue
@@ -138,14 +143,22 @@ def random(gm, settings):
 
 def compile_graph(gm, example_inputs, *, kind, settings):
     """Compiles a graph of aten ops into a boxed callable."""
+    from functorch.compile import make_boxed_func
+
     number = next(_counter)
+    if kind == "infer":
+        random(gm, settings)
     try:
-        if kind == "infer":
-            random(gm, settings)
         run, report, executables = Compiler(gm, kind, number, settings).compile()
-    except Exception:
-        dump.failure(gm, kind, number, settings, traceback.format_exc())
+    except torch._dynamo.exc.RestartAnalysis:
         raise
+    except Exception as error:
+        dump.failure(gm, kind, number, settings, traceback.format_exc())
+        if settings.strict:
+            raise
+        gm.recompile()
+        run, executables = make_boxed_func(gm.forward), []
+        report = Report(kind, calls=[(n, f"an error of the compiler: {error}") for n in gm.graph.nodes if n.op == "call_function"])
     for observer in settings.observers:
         observer(report)
 
@@ -223,6 +236,12 @@ class Compiler:
             executable = compiled(text.text, self.settings.pipeline)
         except _core.RinductorError as error:
             self.blame(segment, text, error)
+            return None
+        except BaseException as error:
+            # A panic of the compiler is no Exception of Python.
+            if type(error).__name__ != "PanicException" or self.settings.strict:
+                raise
+            self.refuse_all(segment, f"an error of the compiler: {error}")
             return None
         segment.kernels = executable.kernels
         self.executables.append(executable)

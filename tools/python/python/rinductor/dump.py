@@ -97,6 +97,6 @@ def failure(gm, kind, number, settings, trace):
         write(folder / "inputs.txt", inputs)
         write(folder / "error.txt", trace)
         write(folder / "command.txt", "rinductor-opt graph.ir --pipeline=cpu\n")
-        logging.getLogger("rinductor").error("a graph could not be compiled; see %s", folder)
+        logging.getLogger("rinductor").error("a graph could not be compiled, and is left to torch; see %s", folder)
     except OSError as why:
-        logging.getLogger("rinductor").error("a graph could not be compiled, and no report written: %s", why)
+        logging.getLogger("rinductor").error("a graph could not be compiled, and is left to torch; no report could be written: %s", why)

@@ -4,6 +4,7 @@ Every node gets a level. What can be compiled and has level k is part of segment
 and what reads it has a later level. So there are as few segments as the order of the calls admits.
 """
 
+import functools
 import operator
 from dataclasses import dataclass, field
 
@@ -49,6 +50,12 @@ class Plan:
     steps: list
     #: Why nodes are calls of torch.
     reasons: dict[Node, str]
+
+
+@functools.cache
+def known_ops():
+    """What becomes of each op that a dialect has."""
+    return _core.list_ops()
 
 
 def is_scalar(node):
@@ -102,7 +109,7 @@ class Judge:
     """Says of nodes whether they are compiled."""
 
     def __init__(self, refused):
-        self.ops = _core.list_ops()
+        self.ops = known_ops()
         #: Nodes that a try to compile has found to be impossible, with the reason.
         self.refused = refused
         self.known = {}
@@ -361,8 +368,8 @@ def aliases_of(gm):
 
 def finish(segment):
     """Orders a segment, copies into inputs last, and finds what goes in and out."""
-    copies = [n for n in segment.nodes if n.target is torch.ops.aten.copy_.default]
-    segment.nodes = [n for n in segment.nodes if n not in copies] + copies
+    copies = {n: None for n in segment.nodes if n.target is torch.ops.aten.copy_.default}
+    segment.nodes = [n for n in segment.nodes if n not in copies] + list(copies)
     inside = set(segment.nodes)
     seen = dict.fromkeys(a for n in segment.nodes for a in n.all_input_nodes if a not in inside)
     segment.inputs = list(seen)
