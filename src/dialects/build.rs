@@ -1,12 +1,14 @@
 //! The build script: checks the dialect files that come with the compiler, and writes what the crate includes of them: where each definition
-//! stands, and typed views of ops. A file that is wrong ends the build with all its errors.
+//! stands, and typed views of ops. A file that is wrong ends the build with all its errors. It also tells the crate what it is made of.
 
 use rinductor_defs::ast::ItemKind;
 use rinductor_defs::views::views;
 use rinductor_defs::{Library, read};
 use rinductor_support::diag::render::{Style, render};
 use rinductor_support::{Diagnostic, SourceId};
+use std::collections::hash_map::DefaultHasher;
 use std::fmt::Write;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// The files in the order in which they are read: a file of rules comes after the ops that it names.
@@ -58,6 +60,7 @@ fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where to write"));
     println!("cargo::rerun-if-changed=dialects");
     println!("cargo::rerun-if-changed=src/dialects/build.rs");
+    println!("cargo::rustc-env=RINDUCTOR_SOURCES={:016x}", sources(&root));
     let folder = root.join("dialects");
     let mut library = Library::new();
     let mut wrong = others(&folder);
@@ -78,6 +81,27 @@ fn main() {
     let aten =
         VIEWED_ATEN.map(|name| library.op(name).unwrap_or_else(|| panic!("there is no op {name} to make a view of")));
     write(&out.join("aten_views.rs"), &views(aten));
+}
+
+/// What the compiler is made of, as a number: the cache on disk (`runtime::cache`) keeps nothing from one state of the sources to another.
+fn sources(root: &Path) -> u64 {
+    let mut work: Vec<PathBuf> =
+        ["Cargo.lock", "Cargo.toml", "dialects", "grammar", "src"].map(|n| root.join(n)).into();
+    let mut files = Vec::new();
+    for name in ["Cargo.lock", "Cargo.toml", "grammar", "src"] {
+        println!("cargo::rerun-if-changed={name}");
+    }
+    while let Some(path) = work.pop() {
+        if let Ok(entries) = std::fs::read_dir(&path) {
+            work.extend(entries.flatten().map(|e| e.path()));
+        } else if let Ok(bytes) = std::fs::read(&path) {
+            files.push((path.strip_prefix(root).map(Path::to_path_buf).unwrap_or_default(), bytes));
+        }
+    }
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    files.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Files of the folder that nothing would read.

@@ -24,7 +24,23 @@ mod machine {
         /// # Errors
         /// A kernel that the emitter cannot spell, a function that the host cannot run.
         pub fn new(ir: &Ir, name: &str) -> Result<Compiled, Diagnostic> {
-            let code = CompiledKernels::compile(ir, &Options::default())?;
+            Compiled::with_objects(ir, name).map(|(compiled, _)| compiled)
+        }
+
+        /// The same, with the objects that the kernels are in.
+        ///
+        /// # Errors
+        /// As [`Compiled::new`].
+        pub fn with_objects(ir: &Ir, name: &str) -> Result<(Compiled, Vec<Vec<u8>>), Diagnostic> {
+            let (code, objects) = CompiledKernels::compile_to_objects(ir, &Options::default())?;
+            Ok((Compiled::of(ir, name, code)?, objects))
+        }
+
+        /// Prepares function `name` of `ir` to run with kernels that are compiled.
+        ///
+        /// # Errors
+        /// A function that the host cannot run.
+        pub fn of(ir: &Ir, name: &str, code: CompiledKernels) -> Result<Compiled, Diagnostic> {
             let kernels = code.all().len();
             Ok(Compiled { executable: exec::Executable::new(ir, name, Arc::new(code))?, kernels })
         }

@@ -4,6 +4,8 @@
 //! it in its own process.
 
 pub mod args;
+#[cfg(feature = "llvm")]
+pub mod cached;
 pub mod compiled;
 pub mod docs;
 pub mod exec;

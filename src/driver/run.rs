@@ -13,6 +13,7 @@ use crate::pass::pipeline::Pipeline;
 use crate::pass::{Level, level};
 use crate::runtime::compare::{compare_named, compare_tensors};
 use crate::runtime::{Tensor, npz, safetensor};
+use crate::support::Diagnostic;
 use clap::{Arg, ArgAction, Command};
 use std::fmt::Write;
 use std::path::Path;
@@ -59,6 +60,7 @@ fn command() -> Command {
                 .value_parser(clap::value_parser!(u32).range(1..)),
         )
         .arg(flag("timing", "Show how long compilation took"))
+        .args(CACHE.then(|| value("cache", "DIR", "Take what was compiled before from this folder, and keep there what is compiled")))
 }
 
 /// The program. Gives its exit code: 1 when anything failed, or when results are not as expected.
@@ -67,7 +69,7 @@ pub fn main_run(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
 }
 
 fn run(program: &mut Program, io: &mut Io) -> Result<i32, Problem> {
-    let (mut ir, _) = program.module(io)?;
+    let (mut ir, part) = program.module(io)?;
     let func = function(&ir, program.text("function"))?;
     let name = ir.symbol_name(func).unwrap_or_default().to_string();
 
@@ -83,14 +85,26 @@ fn run(program: &mut Program, io: &mut Io) -> Result<i32, Problem> {
     let result_names = result_names(&ir, func);
 
     let interpret = program.matches.get_flag("interpret");
-    let start = Instant::now();
-    lower(&mut ir, interpret, program, io)?;
-    let passes = start.elapsed();
-    let start = Instant::now();
     let interpreted = interpret || program.text("backend") == Some("interpret");
     let threads = program.matches.get_one::<usize>("threads").copied().unwrap_or(0);
-    let executor = Executor::new(ir, &name, interpreted, threads)?;
-    let compiling = start.elapsed();
+    let texts = passes(&ir, interpret, program);
+    let text = program.sources.text(part).clone();
+    let cache = if interpreted { None } else { kept::Kept::new(program, &text, &texts, &name) };
+    let mut times = [Duration::ZERO; 2];
+    let start = Instant::now();
+    let executor = match cache.as_ref().and_then(|c| c.find(program)) {
+        Some(compiled) => Executor::Compiled(Box::new(compiled.with_threads(threads))),
+        None => {
+            lower(&mut ir, &texts, program, io)?;
+            times[0] = start.elapsed();
+            Executor::new(ir, &name, interpreted, threads, cache.as_ref(), program)?
+        }
+    };
+    times[1] = start.elapsed() - times[0];
+    let [passes, compiling] = times;
+    if let Some(cache) = cache {
+        program.show(&cache.warnings(), io);
+    }
 
     let results = executor.run(&arguments, &program.dialects)?;
     let mut report = String::new();
@@ -127,7 +141,7 @@ fn run(program: &mut Program, io: &mut Io) -> Result<i32, Problem> {
 }
 
 /// The function to run.
-fn function(ir: &Ir, name: Option<&str>) -> Result<Op, String> {
+pub(super) fn function(ir: &Ir, name: Option<&str>) -> Result<Op, String> {
     let functions: Vec<Op> = ir.block_ops(ir.module_body()).filter(|&op| ir.is_op(op, func::FuncOp::NAME)).collect();
     let public = |&op: &Op| func::FuncOp(op).sym_visibility(ir) != Some("private");
     let names = || functions.iter().filter_map(|&f| ir.symbol_name(f)).collect::<Vec<_>>().join(", ");
@@ -144,18 +158,24 @@ fn function(ir: &Ir, name: Option<&str>) -> Result<Op, String> {
     }
 }
 
-/// Runs the passes that are asked for; without any, those that a compiled run needs.
-fn lower(ir: &mut Ir, interpret: bool, program: &mut Program, io: &mut Io) -> Result<(), Problem> {
+/// The texts of the passes that are asked for; without any, of those that a compiled run needs.
+fn passes(ir: &Ir, interpret: bool, program: &Program) -> Vec<String> {
     let given: Vec<String> = program.matches.get_many::<String>("passes").into_iter().flatten().cloned().collect();
     let above_kernels = Level::of(ir, ir.module()) != Some(Level::Kernel);
-    let texts = match given.is_empty() {
-        false => given,
+    match given.is_empty() {
         true if !interpret && above_kernels => vec!["cpu".to_string()],
-        true => return Ok(()),
-    };
+        _ => given,
+    }
+}
+
+/// Runs passes.
+fn lower(ir: &mut Ir, texts: &[String], program: &mut Program, io: &mut Io) -> Result<(), Problem> {
+    if texts.is_empty() {
+        return Ok(());
+    }
     let mut pipeline = Pipeline::default();
     for text in texts {
-        pipeline.steps.extend(pipelines::read("<pipeline>", &text, &mut program.sources)?.steps);
+        pipeline.steps.extend(pipelines::read("<pipeline>", text, &mut program.sources)?.steps);
     }
     let said = pipelines::run(ir, &pipeline, &program.dialects, cfg!(debug_assertions))?;
     program.show(&said, io);
@@ -165,6 +185,84 @@ fn lower(ir: &mut Ir, interpret: bool, program: &mut Program, io: &mut Io) -> Re
 /// What can run kernels in this build; the first is the default.
 const BACKENDS: &[&str] = if cfg!(feature = "llvm") { &["llvm", "interpret"] } else { &["interpret"] };
 
+/// Whether this build compiles, and so has something to keep.
+const CACHE: bool = cfg!(feature = "llvm");
+
+/// Without LLVM nothing is compiled.
+#[cfg(not(feature = "llvm"))]
+mod kept {
+    use super::{Compiled, Diagnostic, Ir, Program};
+
+    /// No place.
+    pub enum Kept {}
+
+    impl Kept {
+        /// None.
+        pub fn new(_: &Program, _: &str, _: &[String], _: &str) -> Option<Kept> {
+            None
+        }
+        /// Never called, for there is none.
+        pub fn find(&self, _: &Program) -> Option<Compiled> {
+            match *self {}
+        }
+        /// Never called.
+        pub fn compile(&self, _: &Ir, _: &str, _: &Program) -> Result<Compiled, Diagnostic> {
+            match *self {}
+        }
+        /// Never called.
+        pub fn warnings(&self) -> Vec<Diagnostic> {
+            match *self {}
+        }
+    }
+}
+
+#[cfg(feature = "llvm")]
+mod kept {
+    use super::{Compiled, Diagnostic, Ir, Program};
+    use crate::driver::cached::Cached;
+    use crate::runtime::cache::{Key, Settings};
+    use crate::support::Severity;
+    use crate::support::diag::Place;
+
+    /// Where what is compiled is kept.
+    pub struct Kept {
+        cached: Cached,
+        key: Key,
+    }
+
+    impl Kept {
+        /// As the command line says.
+        pub fn new(program: &Program, text: &str, passes: &[String], function: &str) -> Option<Kept> {
+            let folder = program.cwd.join(program.text("cache")?);
+            let cached = Cached::new(Settings::of(folder));
+            let passes: Vec<&str> = passes.iter().map(String::as_str).collect();
+            let key = cached.key(text, &passes, function, &program.dialects);
+            Some(Kept { cached, key })
+        }
+
+        /// What was compiled before.
+        pub fn find(&self, program: &Program) -> Option<Compiled> {
+            let found = self.cached.find(&self.key, &program.dialects)?;
+            Compiled::of(&found.ir, &found.name, found.kernels)
+                .map_err(|d| self.cached.cache().remove(&self.key, &d.message))
+                .ok()
+        }
+
+        /// Compiles, and keeps what that gives.
+        pub fn compile(&self, ir: &Ir, name: &str, program: &Program) -> Result<Compiled, Diagnostic> {
+            let (compiled, objects) = Compiled::with_objects(ir, name)?;
+            self.cached.keep(&self.key, ir, name, &objects, &program.dialects);
+            Ok(compiled)
+        }
+
+        /// What the user should know.
+        pub fn warnings(&self) -> Vec<Diagnostic> {
+            let warning = |text| Diagnostic::new(Severity::Warning, Place::None, text);
+            self.cached.cache().warnings().into_iter().map(warning).collect()
+        }
+    }
+}
+
 /// Something that runs.
 enum Executor {
     Interpreted(Box<Ir>, Op),
@@ -172,7 +270,14 @@ enum Executor {
 }
 
 impl Executor {
-    fn new(ir: Ir, name: &str, interpreted: bool, threads: usize) -> Result<Executor, Problem> {
+    fn new(
+        ir: Ir,
+        name: &str,
+        interpreted: bool,
+        threads: usize,
+        cache: Option<&kept::Kept>,
+        program: &Program,
+    ) -> Result<Executor, Problem> {
         let func = ir.lookup_symbol(name).ok_or_else(|| format!("the passes removed the function '{name}'"))?;
         if interpreted {
             return Ok(Executor::Interpreted(Box::new(ir), func));
@@ -181,7 +286,11 @@ impl Executor {
         if !level::fits(&ir, ir.module(), Level::Kernel) {
             return Err("the passes leave ops above the kernel level, which only --interpret runs".to_string().into());
         }
-        Ok(Executor::Compiled(Box::new(Compiled::new(&ir, name)?.with_threads(threads))))
+        let compiled = match cache {
+            Some(cache) => cache.compile(&ir, name, program)?,
+            None => Compiled::new(&ir, name)?,
+        };
+        Ok(Executor::Compiled(Box::new(compiled.with_threads(threads))))
     }
 
     fn run(&self, arguments: &[Argument], dialects: &session::Dialects) -> Result<Vec<Argument>, Problem> {

@@ -3,6 +3,7 @@
 //!
 //! Only `exec` knows of the IR: an op is called by its aten name with tensors and a small map of attributes.
 
+pub mod cache;
 pub mod compare;
 pub mod element;
 pub mod error;

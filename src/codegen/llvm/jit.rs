@@ -83,9 +83,15 @@ impl Count {
 impl CompiledKernels {
     /// Compiles all `kernels.func`s of `ir`, on as many threads as there are kernels for.
     pub fn compile(ir: &Ir, options: &Options) -> Result<CompiledKernels, Diagnostic> {
+        CompiledKernels::compile_to_objects(ir, options).map(|(compiled, _)| compiled)
+    }
+
+    /// The same, with the objects that [`CompiledKernels::load`] takes.
+    pub fn compile_to_objects(ir: &Ir, options: &Options) -> Result<(CompiledKernels, Vec<Vec<u8>>), Diagnostic> {
         let mut times = CompileTimes::default();
         let start = Instant::now();
-        let module::Kernels { infos, distinct, mut exprs } = module::read(ir)?;
+        let kernels = module::read(ir)?;
+        let (distinct, exprs) = (&kernels.distinct, &kernels.exprs);
         times.emit = start.elapsed();
         let parts: Vec<Result<(Vec<u8>, CompileTimes), Diagnostic>> = threads::run(0, || {
             let share = distinct.len().div_ceil(rayon::current_num_threads().max(1)).max(KERNELS_A_THREAD);
@@ -99,8 +105,25 @@ impl CompiledKernels {
             times.passes += t.passes;
             times.generate += t.generate;
         }
+        Ok((CompiledKernels::link(kernels, &objects, times)?, objects))
+    }
+
+    /// Takes the code of all `kernels.func`s of `ir` from objects that were compiled for it.
+    ///
+    /// # Errors
+    /// The objects have not the kernels, or are none.
+    pub fn load<O: AsRef<[u8]>>(ir: &Ir, objects: &[O]) -> Result<CompiledKernels, Diagnostic> {
+        CompiledKernels::link(module::read(ir)?, objects, CompileTimes::default())
+    }
+
+    fn link<O: AsRef<[u8]>>(
+        kernels: module::Kernels,
+        objects: &[O],
+        mut times: CompileTimes,
+    ) -> Result<CompiledKernels, Diagnostic> {
         let start = Instant::now();
-        let code = Arc::new(Code::load(&objects)?);
+        let module::Kernels { infos, mut exprs, .. } = kernels;
+        let code = Arc::new(Code::load(objects)?);
         let symbols: Vec<Arc<Vec<SymId>>> =
             infos.iter().map(|i| Arc::new(i.symbols.iter().map(|s| exprs.sym_id(s)).collect())).collect();
         let exprs = Arc::new(exprs);

@@ -37,7 +37,7 @@ fn check(error: LLVMErrorRef, what: &str) -> Result<(), Diagnostic> {
 
 impl Code {
     /// Loads object files.
-    pub fn load(objects: &[Vec<u8>]) -> Result<Code, Diagnostic> {
+    pub fn load<O: AsRef<[u8]>>(objects: &[O]) -> Result<Code, Diagnostic> {
         // Without kernels nothing has asked for a target before.
         super::target::initialize();
         let mut jit = MaybeUninit::uninit();
@@ -75,7 +75,7 @@ impl Code {
             check(made, "LLVM's JIT does not see the process")?;
             LLVMOrcJITDylibAddGenerator(library, generator.assume_init());
             for object in objects {
-                let buffer = MemoryBuffer::create_from_memory_range_copy(object, "kernels");
+                let buffer = MemoryBuffer::create_from_memory_range_copy(object.as_ref(), "kernels");
                 let added = LLVMOrcLLJITAddObjectFile(jit, library, buffer.as_mut_ptr());
                 std::mem::forget(buffer);
                 check(added, "LLVM's JIT does not take the object")?;

@@ -55,6 +55,16 @@ pub(super) fn initialize() {
     });
 }
 
+impl Options {
+    /// Everything beside the kernels that the code depends on: LLVM, the machine, these options.
+    pub fn describe(&self) -> String {
+        let (major, minor, patch) = inkwell::support::get_llvm_version();
+        let triple = TargetMachine::get_default_triple();
+        let (cpu, features) = (TargetMachine::get_host_cpu_name(), TargetMachine::get_host_cpu_features());
+        format!("LLVM {major}.{minor}.{patch}; {}; {cpu}; {features}; {self:?}", triple.as_str().to_string_lossy())
+    }
+}
+
 impl TargetInfo {
     /// The target that the options name.
     pub fn new(options: &Options) -> Result<TargetInfo, Diagnostic> {

@@ -2,14 +2,13 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rinductor::defs::{OpDef, Signature};
+use rinductor::defs::{Library, Signature};
 use rinductor::dialects::aten::CopyOp;
 use rinductor::driver::help::first_sentence;
 use rinductor::driver::session::Dialects;
 use rinductor::pass::summary;
 use rinductor::passes;
 use rinductor::runtime::extern_op;
-use std::collections::HashSet;
 
 /// The passes: name and what each does, in one sentence.
 #[pyfunction]
@@ -36,30 +35,34 @@ pub fn list_dialects(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 #[pyfunction]
 pub fn list_ops(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dialects = Dialects::builtin();
-    let library = &dialects.library;
-    let rules = library.rules().iter().filter(|r| r.decomposition);
-    let decomposed: HashSet<&str> = rules.map(|r| &*r.pattern.op.text).collect();
     let dict = PyDict::new(py);
-    for name in library.op_names() {
-        let Some(def) = library.op(name) else { continue };
-        if !is_of_graph(def) {
-            continue;
+    for name in dialects.library.op_names() {
+        if let Some(treatment) = treatment(&dialects.library, name) {
+            dict.set_item(name, treatment)?;
         }
-        // What `aten.copy_` means stands in the passes: it is how a graph writes into its arguments.
-        let fate = if !def.semantics.is_empty() || name == CopyOp::NAME {
-            "lowered"
-        } else if decomposed.contains(name) {
-            "decomposed"
-        } else if extern_op(name).is_some() {
-            "extern"
-        } else {
-            "opaque"
-        };
-        dict.set_item(name, fate)?;
     }
     Ok(dict)
 }
 
-fn is_of_graph(def: &OpDef) -> bool {
-    matches!(def.signature, Signature::Schema(_))
+/// What becomes of one op of the graph level, as `list_ops` has it; None if there is no such op. It reads no other op's definition.
+#[pyfunction]
+pub fn op_treatment(name: &str) -> Option<&'static str> {
+    treatment(&Dialects::builtin().library, name)
+}
+
+fn treatment(library: &Library, name: &str) -> Option<&'static str> {
+    let def = library.op(name)?;
+    if !matches!(def.signature, Signature::Schema(_)) {
+        return None;
+    }
+    // What `aten.copy_` means stands in the passes: it is how a graph writes into its arguments.
+    if !def.semantics.is_empty() || name == CopyOp::NAME {
+        Some("lowered")
+    } else if library.rules().iter().any(|r| r.decomposition && *r.pattern.op.text == *name) {
+        Some("decomposed")
+    } else if extern_op(name).is_some() {
+        Some("extern")
+    } else {
+        Some("opaque")
+    }
 }

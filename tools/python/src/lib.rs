@@ -6,10 +6,12 @@
 //! | `op` | `Op`, `Value`, `Block`: handles of what is in a module |
 //! | `executable` | `Executable`, and ops that Python computes |
 //! | `array`, `torch`, `dlpack` | tensors in and out, without copies |
+//! | `cache` | `compile_text`, through the cache on disk |
 //! | `catalog` | what passes, dialects and ops there are |
 //! | `error` | `RinductorError` |
 
 mod array;
+mod cache;
 mod catalog;
 mod dlpack;
 mod error;
@@ -28,7 +30,9 @@ mod _core {
     #[pymodule_export]
     use super::array::PyTensor;
     #[pymodule_export]
-    use super::catalog::{list_dialects, list_ops, list_passes};
+    use super::cache::compile_text;
+    #[pymodule_export]
+    use super::catalog::{list_dialects, list_ops, list_passes, op_treatment};
     #[pymodule_export]
     use super::error::{Diagnostic, RinductorError};
     #[pymodule_export]

@@ -23,9 +23,11 @@ from ._core import (
     Tensor,
     Value,
     __version__,
+    compile_text,
     list_dialects,
     list_ops,
     list_passes,
+    op_treatment,
 )
 
 __all__ = [
@@ -39,10 +41,12 @@ __all__ = [
     "Value",
     "__version__",
     "backend",
+    "compile_text",
     "explain",
     "list_dialects",
     "list_ops",
     "list_passes",
+    "op_treatment",
 ]
 
 

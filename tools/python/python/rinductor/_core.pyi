@@ -36,6 +36,12 @@ def list_dialects() -> dict[str, str]:
 def list_ops() -> dict[str, Literal["lowered", "decomposed", "extern", "opaque"]]:
     """The ops of the graph level, and what becomes of each."""
 
+def op_treatment(name: str) -> Literal["lowered", "decomposed", "extern", "opaque"] | None:
+    """What becomes of one op of the graph level; None if there is no such op."""
+
+def compile_text(text: str, name: str = "<string>", pipeline: str = "cpu", threads: int = 0) -> Executable:
+    """Compiles the only public function of a text, or takes what the cache on disk has of it."""
+
 class Module:
     """A module of IR: functions at any level, as text, passes and interpreters see them."""
 

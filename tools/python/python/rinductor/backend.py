@@ -297,7 +297,7 @@ _executables = {}
 
 
 def compiled(text, pipeline):
-    """The executable of a function; the same text is compiled once in a process."""
+    """The executable of a function; the same text is compiled once in a process, and once on a machine as long as the cache keeps it."""
     remarks = os.environ.get("RINDUCTOR_REMARKS")
     if remarks:
         show_remarks(text, pipeline, remarks)
@@ -305,9 +305,7 @@ def compiled(text, pipeline):
     with _lock:
         found = _executables.get(key)
     if found is None:
-        module = _core.Module.parse(text, "graph.ir")
-        module.run(pipeline)
-        found = module.compile()
+        found = _core.compile_text(text, "graph.ir", pipeline)
         with _lock:
             _executables[key] = found
     return found

@@ -5,6 +5,7 @@
 `function_text` writes a list of nodes as a function; the backend uses it for parts of graphs, `graph_text` for whole ones.
 """
 
+import functools
 import operator
 from dataclasses import dataclass, field
 
@@ -37,6 +38,7 @@ def value_of(node):
     return value
 
 
+@functools.cache
 def op_name(target):
     """The name of an op in the text: `aten.add.Tensor`, without `.default`."""
     name = target._schema.name.replace("::", ".")
@@ -154,8 +156,8 @@ class Writer:
         """A call of an op with a schema."""
         schema = target._schema
         given = dict(node.kwargs)
-        for param, arg in zip(schema.arguments, node.args):
-            given[param.name] = arg
+        for param, arg in zip(parameters(target), node.args):
+            given[param[0]] = arg
         operands, types, props, counts = [], [], [], []
         segments = False
 
@@ -163,14 +165,13 @@ class Writer:
             operands.append(pair[0])
             types.append(pair[1])
 
-        for param in schema.arguments:
-            ty, optional, many, element = unwrap(param.type)
+        for name, optional, many, element in parameters(target):
             tensor = element == "TensorType"
             segments |= tensor and (optional or many)
             counted = element in ("TensorType", "IntType", "SymIntType", "NumberType")
             before = len(operands)
-            if param.name in given and given[param.name] is not None:
-                segments |= self.argument(node, param.name, given[param.name], tensor, many, element, operand, props)
+            if given.get(name) is not None:
+                segments |= self.argument(node, name, given[name], tensor, many, element, operand, props)
             if counted:
                 counts.append(len(operands) - before)
         if segments:
@@ -214,6 +215,12 @@ class Writer:
             value = [value]
         props.append((name, spelling.plain(value, element)))
         return tensor
+
+
+@functools.cache
+def parameters(target):
+    """The arguments of an op: for each its name, and what `unwrap` says of its type."""
+    return [(p.name, *unwrap(p.type)[1:]) for p in target._schema.arguments]
 
 
 def unwrap(ty):

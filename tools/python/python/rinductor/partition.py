@@ -12,7 +12,7 @@ import torch
 from torch.fx import Node
 
 from . import _core, spelling
-from .export import op_name, unwrap
+from .export import op_name, parameters
 from .spelling import NotSpelled
 
 #: Element types that kernels compute with.
@@ -52,10 +52,8 @@ class Plan:
     reasons: dict[Node, str]
 
 
-@functools.cache
-def known_ops():
-    """What becomes of each op that a dialect has."""
-    return _core.list_ops()
+#: What becomes of an op, by its name: `_core.list_ops` would read the definitions of all ops.
+treatment = functools.cache(_core.op_treatment)
 
 
 def is_scalar(node):
@@ -85,9 +83,14 @@ def is_view(node):
     target = node.target
     if target is operator.getitem:
         return isinstance(node.args[0], Node) and is_view(node.args[0])
-    if not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable:
-        return False
-    return bool(target._schema.returns) and all(r.alias_info is not None for r in target._schema.returns)
+    return isinstance(target, torch._ops.OpOverload) and makes_views(target)
+
+
+@functools.cache
+def makes_views(target):
+    """Whether all that an op returns shares memory with its arguments, which it does not write."""
+    returns = target._schema.returns
+    return not target._schema.is_mutable and bool(returns) and all(r.alias_info is not None for r in returns)
 
 
 def unsupported(value):
@@ -109,12 +112,13 @@ class Judge:
     """Says of nodes whether they are compiled."""
 
     def __init__(self, refused):
-        self.ops = known_ops()
         #: Nodes that a try to compile has found to be impossible, with the reason.
         self.refused = refused
         self.known = {}
         self.guesses = {}
         self.negative = {}
+        #: Why kernels cannot have what nodes compute, each looked at once though many read it.
+        self.values = {}
 
     def reason(self, node):
         """Why torch must be called for a node; None if it is compiled."""
@@ -144,7 +148,7 @@ class Judge:
                 return "it writes what is no input"
         elif target._schema.is_mutable:
             return "it writes its arguments"
-        how = self.ops.get(name)
+        how = treatment(name)
         if how is None:
             return "no dialect has it"
         if how == "extern" and name not in SEEDED:
@@ -154,18 +158,24 @@ class Judge:
         for arg in node.all_input_nodes:
             if isinstance(arg.meta.get("val"), (torch.SymFloat, torch.SymBool, float)):
                 return "a symbolic number that is no integer"
-        for value in [v for n in (node, *node.all_input_nodes) for v in tensors_of(n)]:
-            why = unsupported(value)
-            if why:
-                return why
-        if any(self.may_be_negative(n) for n in (node, *node.all_input_nodes)):
-            return "a number that may be negative; compiled code takes symbols to be sizes"
+        for what in map(self.value, (node, *node.all_input_nodes)):
+            if what:
+                return what
         if not tensors_of(node):
             return "it computes no tensor"
         value = node.meta.get("val")
         if isinstance(value, (list, tuple)) and not all(v is None or isinstance(v, torch.Tensor) for v in value):
             return "a result that is no tensor"
         return self.arguments(node, target)
+
+    def value(self, node):
+        """Why kernels cannot have what a node computes, if so."""
+        if node not in self.values:
+            why = next(filter(None, map(unsupported, tensors_of(node))), None)
+            if not why and self.may_be_negative(node):
+                why = "a number that may be negative; compiled code takes symbols to be sizes"
+            self.values[node] = why
+        return self.values[node]
 
     def may_be_negative(self, node):
         """Whether a symbol in what a node computes may have a value below 0."""
@@ -184,10 +194,10 @@ class Judge:
         if node not in self.guesses:
             target = node.target
             dynamic = isinstance(target, torch._ops.OpOverload) and (
-                torch.Tag.dynamic_output_shape in target.tags or op_name(target) in UNTAGGED
+                has_tag(target, torch.Tag.dynamic_output_shape) or op_name(target) in UNTAGGED
             )
             # Reading by index has the tag because of masks, which are no indices of ours.
-            dynamic = dynamic and self.ops.get(op_name(target)) != "lowered"
+            dynamic = dynamic and treatment(op_name(target)) != "lowered"
             symbols = [s for v in tensors_of(node) for s in v.shape if isinstance(s, torch.SymInt)]
             self.guesses[node] = (dynamic and not symbols) or any(
                 a.op == "call_function" and self.is_guess(a) for a in node.all_input_nodes
@@ -196,15 +206,15 @@ class Judge:
 
     def arguments(self, node, target):
         """Why the arguments of a call have no spelling, if so."""
-        given = {p.name: a for p, a in zip(target._schema.arguments, node.args)} | dict(node.kwargs)
-        for param in target._schema.arguments:
-            value = given.get(param.name)
-            if value is None or isinstance(value, (Node, torch.device, torch.layout)) or param.name in ("layout", "pin_memory"):
+        given = {p[0]: a for p, a in zip(parameters(target), node.args)} | dict(node.kwargs)
+        for name, _, _, element in parameters(target):
+            value = given.get(name)
+            if value is None or isinstance(value, (Node, torch.device, torch.layout)) or name in ("layout", "pin_memory"):
                 continue
             if isinstance(value, (list, tuple)):
                 value = [v for v in value if not isinstance(v, Node) and v is not None]
             try:
-                spelling.plain(value, unwrap(param.type)[3])
+                spelling.plain(value, element)
             except NotSpelled as why:
                 return str(why)
         return None
@@ -345,10 +355,17 @@ def is_ordered(node):
     return isinstance(target, torch._ops.HigherOrderOperator)
 
 
+@functools.cache
 def draws(target):
     """Whether an op draws from torch's generator."""
     name = op_name(target)
-    return name == "prims.inductor_seeds" or (torch.Tag.nondeterministic_seeded in target.tags and name not in SEEDED)
+    return name == "prims.inductor_seeds" or (has_tag(target, torch.Tag.nondeterministic_seeded) and name not in SEEDED)
+
+
+@functools.cache
+def has_tag(target, tag):
+    """Whether an op has a tag."""
+    return tag in target.tags
 
 
 def writes(node):

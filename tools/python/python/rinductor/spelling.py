@@ -3,6 +3,7 @@
 docs/python.md has the rules. Nothing here looks at a graph; `export` does.
 """
 
+import functools
 import math
 import struct
 
@@ -81,7 +82,14 @@ def tensor_type(value, device):
         raise NotSpelled(f"a tensor of layout {value.layout}" if not value.is_quantized else "a quantized tensor")
     if value.is_conj() or value.is_neg():
         raise NotSpelled("a tensor with its conjugate or negative bit set")
-    sizes, strides, offset = list(value.shape), list(value.stride()), value.storage_offset()
+    sizes, strides, offset = value.shape, value.stride(), value.storage_offset()
+    if all(type(n) is int for n in (*sizes, *strides, offset)):
+        return plain_type(tuple(sizes), tuple(strides), offset, value.dtype, value.device, device)
+    return any_type(sizes, strides, offset, value.dtype, value.device, device)
+
+
+def any_type(sizes, strides, offset, element, own_device, device):
+    """The type of a tensor from its parts."""
     symbolic = any(map(is_symbolic, sizes))
     fields = []
     if symbolic:
@@ -91,11 +99,15 @@ def tensor_type(value, device):
         fields.append("strides = [" + ", ".join(map(expression, strides)) + "]")
     if is_symbolic(offset) or int(offset) != 0:
         fields.append("offset = " + expression(offset))
-    if str(value.device) != device:
-        fields.append(f'device = "{value.device}"')
+    if str(own_device) != device:
+        fields.append(f'device = "{own_device}"')
     shape = "".join(("?" if is_symbolic(s) else expression(s)) + "x" for s in sizes)
     layout = ", #aten.layout<" + ", ".join(fields) + ">" if fields else ""
-    return f"tensor<{shape}{dtype(value.dtype)}{layout}>"
+    return f"tensor<{shape}{dtype(element)}{layout}>"
+
+
+#: The same for parts without symbols: the tensors of a graph have few types.
+plain_type = functools.lru_cache(4096)(any_type)
 
 
 def value_type(value, device):

@@ -1,5 +1,6 @@
 """The Python function that runs a graph: calls of compiled segments and of torch, as source that people can read."""
 
+import functools
 import math
 
 import torch
@@ -116,6 +117,9 @@ class Wrapper:
         for node in self.plan.host:
             self.host(node)
         last = self.last_uses(outputs)
+        dead = {}
+        for node, k in last.items():
+            dead.setdefault(k, []).append(self.name(node))
         for node in placeholders:
             if node not in last and node not in outputs and not is_scalar(node):
                 emit(f"del {self.name(node)}")
@@ -124,9 +128,8 @@ class Wrapper:
                 self.segment(step)
             else:
                 self.call(step)
-            dead = [self.name(n) for n, at in last.items() if at == k and n not in outputs]
-            if dead:
-                emit("del " + ", ".join(dead))
+            if k in dead:
+                emit("del " + ", ".join(dead[k]))
         emit("return [" + ", ".join(map(self.argument, outputs)) + "]")
         return self.source
 
@@ -140,6 +143,7 @@ class Wrapper:
                 reads, makes = step.all_input_nodes, [step]
             for node in (*makes, *reads):
                 last[node] = k
+        outputs = {o for o in outputs if isinstance(o, Node)}
         return {n: k for n, k in last.items() if n not in outputs and not is_scalar(n)}
 
     def host(self, node):
@@ -162,13 +166,7 @@ class Wrapper:
             return
         target = node.target
         if isinstance(target, torch._ops.OpOverload):
-            function = "torch.ops." + str(target)
-            try:
-                same = eval(function, {"torch": torch}) is target
-            except AttributeError:
-                same = False
-            if not same:
-                function = self.source.object("op", target)
+            function = path_of(target) or self.source.object("op", target)
         else:
             function = self.source.object(getattr(target, "__name__", "function"), target)
         args = [self.argument(a) for a in node.args] + [f"{k}={self.argument(v)}" for k, v in node.kwargs.items()]
@@ -220,6 +218,15 @@ def unpacked(names):
 def symbols_of(gm):
     """All symbols of a graph."""
     return {s for n in gm.graph.nodes for size in sizes_of(n) for s in size.node.expr.free_symbols}
+
+
+@functools.cache
+def path_of(target):
+    """Where Python finds an op, if it is there."""
+    found = torch.ops
+    for name in str(target).split("."):
+        found = getattr(found, name, None)
+    return f"torch.ops.{target}" if found is target else None
 
 
 def free_symbols(value):

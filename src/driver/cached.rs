@@ -1,0 +1,273 @@
+//! Compiling through the cache on disk: what any process has compiled before is loaded, without passes and without LLVM's.
+//!
+//! An entry holds the name of the function, the module at the kernel level as text, and the object code of its kernels. Its key is a hash of the
+//! text that was compiled, the passes, the dialects that were loaded, LLVM's version, and the machine; `runtime::cache` adds the compiler itself.
+
+use super::session::{self, Dialects};
+use super::{pipelines, run};
+use crate::codegen::llvm::{CompiledKernels, Options};
+use crate::ir::Ir;
+use crate::pass::{Level, OpInfos, level};
+use crate::runtime::cache::{Cache, Key, Settings};
+use crate::runtime::exec::Executable;
+use crate::support::{Diagnostic, Severity, SourceId, SourceMap};
+use crate::text::{self, PrintOptions};
+use std::sync::{Arc, OnceLock};
+
+/// A cache of compiled functions.
+pub struct Cached {
+    cache: Cache,
+    /// What code is made for: it takes a while to ask.
+    target: OnceLock<String>,
+}
+
+/// A function at the kernel level, and its kernels as machine code.
+pub struct Found {
+    /// The module.
+    pub ir: Ir,
+    /// The name of the function.
+    pub name: String,
+    /// Its kernels.
+    pub kernels: CompiledKernels,
+}
+
+impl Cached {
+    /// With the cache in a folder.
+    pub fn new(settings: Settings) -> Cached {
+        Cached { cache: Cache::new(settings), target: OnceLock::new() }
+    }
+
+    /// The entries.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// The key of a text that is lowered by passes, given as texts, and of which a function is compiled.
+    pub fn key(&self, text: &str, passes: &[&str], function: &str, dialects: &Arc<Dialects>) -> Key {
+        let target = self.target.get_or_init(|| Options::default().describe());
+        let mut parts =
+            vec![("target", target.as_bytes()), ("function", function.as_bytes()), ("text", text.as_bytes())];
+        parts.extend(passes.iter().map(|p| ("passes", p.as_bytes())));
+        // Those that come with the compiler are among its sources.
+        if !Arc::ptr_eq(dialects, &Dialects::builtin()) {
+            let sources = dialects.library.sources();
+            parts.extend((0..sources.len()).map(|k| ("dialect", sources.text(SourceId(k as u32)).as_bytes())));
+        }
+        Key::of(&parts)
+    }
+
+    /// What was kept under a key. An entry that cannot be used is removed with a warning.
+    pub fn find(&self, key: &Key, dialects: &Dialects) -> Option<Found> {
+        let parts = self.cache.find(key)?;
+        match found(&parts, dialects) {
+            Ok(found) => Some(found),
+            Err(why) => {
+                self.cache.remove(key, &why);
+                None
+            }
+        }
+    }
+
+    /// Keeps a module at the kernel level, the name of its function, and the objects of its kernels.
+    pub fn keep(&self, key: &Key, ir: &Ir, name: &str, objects: &[Vec<u8>], dialects: &Dialects) {
+        let text = text::print(ir, &dialects.registry, &PrintOptions::default());
+        let mut parts = vec![name.as_bytes(), text.as_bytes()];
+        parts.extend(objects.iter().map(Vec::as_slice));
+        self.cache.keep(key, &parts);
+    }
+}
+
+/// A function from the parts of an entry.
+fn found(parts: &[Vec<u8>], dialects: &Dialects) -> Result<Found, String> {
+    let [name, text, objects @ ..] = parts else { return Err("it has too few parts".into()) };
+    let utf8 = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|e| format!("its text is no text: {e}"));
+    let (name, text) = (utf8(name)?, utf8(text)?);
+    let mut sources = SourceMap::new();
+    let source = sources.add("<cache>", text)?;
+    let message = |d: &Diagnostic| format!("its module cannot be used: {}", d.message);
+    // What is kept was verified before.
+    let (ir, _) = session::parse_part(&sources, source, dialects, true)
+        .map_err(|wrong| wrong.first().map_or_else(|| "its module cannot be read".into(), message))?;
+    let kernels = CompiledKernels::load(&ir, objects).map_err(|d| message(&d))?;
+    Ok(Found { ir, name, kernels })
+}
+
+/// Compiles the only public function of a text: reads and verifies it (`shown` is what messages call it), runs the passes of a pipeline, and compiles the
+/// kernels; or takes what a cache has. With it comes the name of the function.
+///
+/// # Errors
+/// All that is wrong, and the texts that it points into.
+pub fn compile_text(
+    text: &str,
+    shown: &str,
+    pipeline: &str,
+    cached: Option<&Cached>,
+) -> Result<(Executable, String), (Vec<Diagnostic>, SourceMap)> {
+    let dialects = Dialects::builtin();
+    let keyed = cached.map(|c| (c, c.key(text, &[pipeline], "", &dialects)));
+    if let Some((cached, key)) = &keyed
+        && let Some(Found { ir, name, kernels }) = cached.find(key, &dialects)
+    {
+        match Executable::new(&ir, &name, Arc::new(kernels)) {
+            Ok(executable) => return Ok((executable, name)),
+            Err(d) => cached.cache().remove(key, &d.message),
+        }
+    }
+    let mut sources = dialects.library.sources().clone();
+    match compile(text, shown, pipeline, &dialects, &mut sources) {
+        Ok((executable, name, ir, objects)) => {
+            if let Some((cached, key)) = keyed {
+                cached.keep(&key, &ir, &name, &objects, &dialects);
+            }
+            Ok((executable, name))
+        }
+        Err(wrong) => Err((wrong, sources)),
+    }
+}
+
+fn compile(
+    text: &str,
+    shown: &str,
+    pipeline: &str,
+    dialects: &Dialects,
+    sources: &mut SourceMap,
+) -> Result<(Executable, String, Ir, Vec<Vec<u8>>), Vec<Diagnostic>> {
+    let one = |text: String| vec![Diagnostic::error_nowhere(text)];
+    let source = sources.add(shown, text).map_err(one)?;
+    let (mut ir, said) = session::parse_part(sources, source, dialects, false)?;
+    let root = ir.module();
+    let wrong = [said, dialects.verify(&mut ir, root)].concat();
+    if wrong.iter().any(|d| d.severity == Severity::Error) {
+        return Err(wrong);
+    }
+    let pipeline = pipelines::read("<pipeline>", pipeline, sources).map_err(|d| vec![d])?;
+    pipelines::run(&mut ir, &pipeline, dialects, true)?;
+    let func = run::function(&ir, None).map_err(one)?;
+    let name = ir.symbol_name(func).unwrap_or_default().to_string();
+    if !level::fits(&ir, ir.module(), Level::Kernel) {
+        return Err(one("the passes leave ops above the kernel level".into()));
+    }
+    let (kernels, objects) = CompiledKernels::compile_to_objects(&ir, &Options::default()).map_err(|d| vec![d])?;
+    let executable = Executable::new(&ir, &name, Arc::new(kernels)).map_err(|d| vec![d])?;
+    Ok((executable, name, ir, objects))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::Tensor;
+    use crate::runtime::exec::{Argument, Returned};
+
+    const TEXT: &str = r#"
+func.func @forward(%x: tensor<?x16xf32, #aten.layout<sizes = [s0, 16]>>, %s: index {aten.symbol = "s0", aten.min = 2 : i64})
+    -> (tensor<?x16xf32, #aten.layout<sizes = [s0, 16]>>, tensor<16xf32>) {
+  %e = "aten.exp"(%x) : (tensor<?x16xf32, #aten.layout<sizes = [s0, 16]>>) -> tensor<?x16xf32, #aten.layout<sizes = [s0, 16]>>
+  %m = "aten.amax"(%x) <{dim = array<i64: 0>}> : (tensor<?x16xf32, #aten.layout<sizes = [s0, 16]>>) -> tensor<16xf32>
+  return %e, %m : tensor<?x16xf32, #aten.layout<sizes = [s0, 16]>>, tensor<16xf32>
+}
+"#;
+
+    fn cached(folder: &std::path::Path) -> Cached {
+        Cached::new(Settings { folder: folder.to_path_buf(), limit: 1 << 30 })
+    }
+
+    fn compiled(text: &str, cached: Option<&Cached>) -> Executable {
+        let (executable, name) = compile_text(text, "a.ir", "cpu", cached).unwrap_or_else(|e| panic!("{:?}", e.0));
+        assert_eq!(name, "forward");
+        executable
+    }
+
+    fn results(executable: &Executable) -> Vec<Vec<u8>> {
+        let x = Tensor::from_slice(&[5, 16], &(0..80).map(|k| k as f32 / 8.0 - 5.0).collect::<Vec<_>>()).unwrap();
+        let bytes = |r: Returned| match r {
+            Returned::Tensor(t) => Tensor::to_le_bytes(&t).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        executable.run(&[Argument::Tensor(x), Argument::Int(5)]).unwrap().into_iter().map(bytes).collect()
+    }
+
+    fn parameters(executable: &Executable) -> Vec<String> {
+        executable.parameters().map(|p| format!("{p:?}")).collect()
+    }
+
+    #[test]
+    fn what_was_kept_does_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let plain = compiled(TEXT, None);
+        let first = cached(dir.path());
+        let second = cached(dir.path());
+        let key = second.key(TEXT, &["cpu"], "", &Dialects::builtin());
+        assert!(second.find(&key, &Dialects::builtin()).is_none());
+        for executable in [compiled(TEXT, Some(&first)), compiled(TEXT, Some(&second))] {
+            assert_eq!(parameters(&executable), parameters(&plain));
+            assert_eq!(results(&executable), results(&plain));
+        }
+        assert!(second.find(&key, &Dialects::builtin()).is_some());
+        assert_eq!(first.cache().warnings(), [""; 0]);
+        assert_eq!(second.cache().warnings(), [""; 0]);
+    }
+
+    #[test]
+    fn what_it_depends_on_is_in_the_key() {
+        let cached = cached(std::path::Path::new("nowhere"));
+        let builtin = Dialects::builtin();
+        let (loaded, wrong) = Dialects::with_files([("a.dialect", "/// Mine.\ndialect mine;\n")]);
+        assert!(wrong.is_empty(), "{wrong:?}");
+        let keys = [
+            cached.key(TEXT, &["cpu"], "", &builtin),
+            cached.key(&TEXT.replace("16", "17"), &["cpu"], "", &builtin),
+            cached.key(TEXT, &["cpu-debug"], "", &builtin),
+            cached.key(TEXT, &["cpu", "dce"], "", &builtin),
+            cached.key(TEXT, &["cpu"], "forward", &builtin),
+            cached.key(TEXT, &["cpu"], "", &loaded),
+        ];
+        for (i, a) in keys.iter().enumerate() {
+            assert_eq!(keys.iter().position(|b| b == a), Some(i), "keys {keys:?}");
+        }
+        assert_eq!(keys[0], cached.key(TEXT, &["cpu"], "", &builtin));
+        assert!(Options::default().describe().contains("LLVM 22."));
+    }
+
+    #[test]
+    fn an_entry_that_is_whole_but_means_nothing_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let cached = cached(dir.path());
+        let key = cached.key(TEXT, &["cpu"], "", &Dialects::builtin());
+        drop(compiled(TEXT, Some(&cached)));
+        let good = cached.cache().find(&key).unwrap();
+        let empty = b"module {\n}\n".as_slice();
+        let object = good[2].as_slice();
+        let lists: [&[&[u8]]; 6] = [
+            &[],
+            &[b"forward", b"\xff", object],
+            &[b"forward", b"func.func", object],
+            &[b"forward", empty, object],
+            &[b"forward", &good[1], b"no object"],
+            &[b"forward", &good[1]],
+        ];
+        for parts in lists {
+            cached.cache().keep(&key, parts);
+            assert_eq!(results(&compiled(TEXT, Some(&cached))).len(), 2);
+            let said = cached.cache().warnings();
+            assert!(said.len() == 1 && said[0].contains("is not used"), "{said:?}");
+            // In its place there is what was compiled.
+            assert_eq!(cached.cache().find(&key).unwrap()[1], good[1]);
+        }
+    }
+
+    #[test]
+    fn errors_are_those_without_a_cache_and_are_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let cached = cached(dir.path());
+        let broken = TEXT.replace("array<i64: 0>", "array<i64: 7>");
+        for (text, pipeline) in [(broken.as_str(), "cpu"), (TEXT, "cup"), (TEXT, "cse"), ("nothing", "cpu")] {
+            let said = |cached| {
+                let (wrong, sources) = compile_text(text, "a.ir", pipeline, cached).err().expect("it is wrong");
+                wrong.iter().map(|d| d.headline(&sources)).collect::<Vec<_>>()
+            };
+            assert_eq!(said(Some(&cached)), said(None));
+            assert!(!said(None).is_empty());
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}
