@@ -77,7 +77,8 @@ fn a_bad_entry_is_removed_with_a_warning() {
     let good = entry::write(&key(1), &[b"some text"]);
     let foreign = entry::write(&key(2), &[b"some text"]);
     for (bytes, why) in [
-        (&good[..good.len() / 2], "bytes after its lengths"),
+        (&good[..good.len() / 2], "was cut off"),
+        (&good[..good.len() - 1], "bytes after its lengths"),
         (&foreign[..], "belongs to another key"),
         (b"", "no entry of this version's cache"),
     ] {
