@@ -187,6 +187,17 @@ impl Library {
         self.ops.iter().filter(move |(name, _)| of(name)).map(|(_, entry)| self.def(entry))
     }
 
+    /// Whether an op is written as other ops by a decomposition. Only rules that have its name in them are read for it.
+    pub fn is_decomposed(&self, op: &str) -> bool {
+        let of = |rule: &RuleDef| rule.decomposition && *rule.pattern.op.text == *op;
+        // Files that were loaded have put their rules behind those that came checked.
+        if let Some(rules) = self.rules.get() {
+            return rules.iter().any(of);
+        }
+        let mut items = self.rule_items.iter().filter(|item| self.sources.slice(item.span).contains(op));
+        items.any(|item| read_item(&self.sources, item).rules.iter().any(of))
+    }
+
     /// Rewrite rules and decompositions, in the order read.
     pub fn rules(&self) -> &[RuleDef] {
         self.rules.get_or_init(|| self.read_rules())

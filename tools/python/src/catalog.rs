@@ -35,6 +35,8 @@ pub fn list_dialects(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 #[pyfunction]
 pub fn list_ops(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dialects = Dialects::builtin();
+    // Asked for once, they are at hand for each op.
+    let _ = dialects.library.rules();
     let dict = PyDict::new(py);
     for name in dialects.library.op_names() {
         if let Some(treatment) = treatment(&dialects.library, name) {
@@ -58,7 +60,7 @@ fn treatment(library: &Library, name: &str) -> Option<&'static str> {
     // What `aten.copy_` means stands in the passes: it is how a graph writes into its arguments.
     if !def.semantics.is_empty() || name == CopyOp::NAME {
         Some("lowered")
-    } else if library.rules().iter().any(|r| r.decomposition && *r.pattern.op.text == *name) {
+    } else if library.is_decomposed(name) {
         Some("decomposed")
     } else if extern_op(name).is_some() {
         Some("extern")

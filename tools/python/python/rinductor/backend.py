@@ -3,6 +3,7 @@
 torch's own front half (Dynamo, AOTAutograd, Inductor's decomposition table and partitioner) makes the graphs.
 """
 
+import functools
 import logging
 import os
 import re
@@ -193,7 +194,7 @@ class Compiler:
         if self.kind == "infer":
             shared = partition.share_views(self.gm)
             self.refused |= dict.fromkeys(shared, "a view that shares memory with another result")
-        self.gm.graph.eliminate_dead_code(is_impure_node=keeps)
+        drop_dead(self.gm)
         while True:
             plan = partition.plan(self.gm, self.refused)
             before = len(self.refused)
@@ -267,7 +268,7 @@ class Compiler:
 
 def placed(segment, call):
     """The call of a segment; if ops in it read by index, an index out of range says which they are and where the model has them."""
-    ops = [n for n in segment.nodes if any(word in str(n.target) for word in ("index", "gather", "scatter", "embedding", "take"))]
+    ops = [n for n in segment.nodes if reads_by_index(n.target)]
     if not ops:
         return call
     where = "; ".join(dict.fromkeys(f"{n.target} ({line_of(n)})" for n in ops))
@@ -281,11 +282,24 @@ def placed(segment, call):
     return located
 
 
+@functools.cache
+def reads_by_index(target):
+    """Whether an op may find an index out of range."""
+    return any(word in str(target) for word in ("index", "gather", "scatter", "embedding", "take"))
+
+
 def line_of(node):
     """Where the model computes a node."""
     trace = (node.meta.get("stack_trace") or "").strip().splitlines()
     places = [line.strip() for line in trace if line.strip().startswith("File ")]
     return places[-1].removeprefix("File ").split(", in ")[0].replace('"', "").replace(", line ", ":") if places else node.name
+
+
+def drop_dead(gm):
+    """Erases what nobody reads. As `eliminate_dead_code` of the graph, which also checks the whole graph first."""
+    for node in reversed(gm.graph.nodes):
+        if not node.users and not keeps(node):
+            gm.graph.erase_node(node)
 
 
 def keeps(node):

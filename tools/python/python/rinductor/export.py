@@ -56,6 +56,7 @@ class Writer:
         self.lines = []
         self.nodes = []
         self.names = {}
+        self.types = {}
         self.fresh = 0
 
     def emit(self, text, node=None):
@@ -94,7 +95,9 @@ class Writer:
             name = self.names[node]
         except KeyError:
             raise NotSpelled(f"{node.name}, which this function does not compute") from None
-        return name, spelling.value_type(value_of(node), self.device)
+        if node not in self.types:
+            self.types[node] = spelling.value_type(value_of(node), self.device)
+        return name, self.types[node]
 
     def node(self, node):
         """One node as a line, or none for a getitem."""

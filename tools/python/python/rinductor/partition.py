@@ -71,11 +71,13 @@ def tensors_of(node):
 def sizes_of(node):
     """The symbolic numbers in what a node computes: sizes, strides and offsets of tensors, and itself."""
     value = node.meta.get("val")
-    for v in value if isinstance(value, (tuple, list)) else [value]:
+    found = []
+    for v in value if isinstance(value, (tuple, list)) else (value,):
         if isinstance(v, torch.Tensor):
-            yield from (n for n in (*v.shape, *v.stride(), v.storage_offset()) if isinstance(n, torch.SymInt))
+            found += [n for n in (*v.shape, *v.stride(), v.storage_offset()) if type(n) is torch.SymInt]
         elif isinstance(v, torch.SymInt):
-            yield v
+            found.append(v)
+    return found
 
 
 def is_view(node):

@@ -83,12 +83,14 @@ def tensor_type(value, device):
     if value.is_conj() or value.is_neg():
         raise NotSpelled("a tensor with its conjugate or negative bit set")
     sizes, strides, offset = value.shape, value.stride(), value.storage_offset()
-    if all(type(n) is int for n in (*sizes, *strides, offset)):
-        return plain_type(tuple(sizes), tuple(strides), offset, value.dtype, value.device, device)
-    return any_type(sizes, strides, offset, value.dtype, value.device, device)
+    try:
+        return known_type(sizes, strides, offset, value.dtype, value.device, device)
+    except TypeError:
+        # Symbols have no hash.
+        return type_of(sizes, strides, offset, value.dtype, value.device, device)
 
 
-def any_type(sizes, strides, offset, element, own_device, device):
+def type_of(sizes, strides, offset, element, own_device, device):
     """The type of a tensor from its parts."""
     symbolic = any(map(is_symbolic, sizes))
     fields = []
@@ -106,8 +108,8 @@ def any_type(sizes, strides, offset, element, own_device, device):
     return f"tensor<{shape}{dtype(element)}{layout}>"
 
 
-#: The same for parts without symbols: the tensors of a graph have few types.
-plain_type = functools.lru_cache(4096)(any_type)
+#: The same for sizes without symbols: the tensors of a graph have few types.
+known_type = functools.lru_cache(4096)(type_of)
 
 
 def value_type(value, device):
