@@ -130,7 +130,11 @@ class Backend(unittest.TestCase):
         def run(compile_it):
             torch.manual_seed(1)
             model = torch.nn.Sequential(
-                torch.nn.Conv2d(3, 8, 3, padding=1, bias=False), torch.nn.BatchNorm2d(8), torch.nn.GELU(), torch.nn.Flatten(), torch.nn.Linear(8 * 36, 5)
+                torch.nn.Conv2d(3, 8, 3, padding=1, bias=False),
+                torch.nn.BatchNorm2d(8),
+                torch.nn.GELU(),
+                torch.nn.Flatten(),
+                torch.nn.Linear(8 * 36, 5),
             )
             step = compiled(model) if compile_it else model
             optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
@@ -278,7 +282,9 @@ class Export(unittest.TestCase):
         from rinductor import export
 
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "its_model.py").write_text("import torch\ndef make_net():\n    return torch.nn.Linear(3, 2), (torch.ones(4, 3),)\n")
+            Path(folder, "its_model.py").write_text(
+                "import torch\ndef make_net():\n    return torch.nn.Linear(3, 2), (torch.ones(4, 3),)\n"
+            )
             out, old = Path(folder, "net.ir"), os.getcwd()
             os.chdir(folder)
             try:

@@ -5,6 +5,7 @@ torch's own front half (Dynamo, AOTAutograd, Inductor's decomposition table and 
 
 import functools
 import logging
+import operator
 import os
 import re
 import sys
@@ -252,7 +253,7 @@ class Compiler:
         """Finds the node that an error speaks of."""
         for diagnostic in error.diagnostics:
             node = text.lines.get(getattr(diagnostic, "line", None))
-            while node is not None and node.target is __import__("operator").getitem:
+            while node is not None and node.target is operator.getitem:
                 node = node.args[0]
             if node is not None and node not in self.refused:
                 log.info("torch is called for %s: %s", node.name, diagnostic.message)

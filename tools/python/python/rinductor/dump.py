@@ -59,9 +59,7 @@ def text_of(gm):
     try:
         return graph_text(gm).text
     except NotSpelled as why:
-        return f"// not all of this graph has a spelling in .ir: {why}\n" + "".join(
-            f"// {line}\n" for line in str(gm.graph).splitlines()
-        )
+        return f"// not all of this graph has a spelling in .ir: {why}\n" + "".join(f"// {line}\n" for line in str(gm.graph).splitlines())
 
 
 def write(path, text):

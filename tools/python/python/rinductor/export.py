@@ -7,7 +7,7 @@
 
 import functools
 import operator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch.fx import Node
@@ -26,8 +26,6 @@ class Text:
     text: str
     #: From the number of a line, counted from 1, to the node that it spells.
     lines: dict[int, Node]
-    #: Names of the symbols that stand as further `index` arguments behind the inputs.
-    symbols: list[str] = field(default_factory=list)
 
 
 def value_of(node):
@@ -237,7 +235,16 @@ def unwrap(ty):
 
 
 def function_text(
-    nodes, inputs, outputs, *, device="cpu", static=(), user_visible=None, symbols=(), head="", module=None,
+    nodes,
+    inputs,
+    outputs,
+    *,
+    device="cpu",
+    static=(),
+    user_visible=None,
+    symbols=(),
+    head="",
+    module=None,
     anonymous=False,
 ):
     """Nodes in their order as a module with one function `@forward`.
@@ -285,7 +292,7 @@ def function_text(
     out.append(f"    return {', '.join(names)} : {', '.join(types)}" if names else "    return")
     out += ["  }", "}", ""]
     lines = {first + k: node for k, node in enumerate(writer.nodes) if node is not None}
-    return Text("\n".join(out), lines, [str(s) for s, _ in symbols])
+    return Text("\n".join(out), lines)
 
 
 def symbol_attrs(value):

@@ -232,8 +232,10 @@ def sink_copies(gm):
         if not isinstance(source, Node) or into.op != "placeholder":
             continue
         a, b = into.meta.get("val"), source.meta.get("val")
-        same = isinstance(b, torch.Tensor) and a.dtype == b.dtype and list(map(spelling.expression, (*a.shape, *a.stride()))) == list(
-            map(spelling.expression, (*b.shape, *b.stride()))
+        same = (
+            isinstance(b, torch.Tensor)
+            and a.dtype == b.dtype
+            and list(map(spelling.expression, (*a.shape, *a.stride()))) == list(map(spelling.expression, (*b.shape, *b.stride())))
         )
         if same:
             node.replace_all_uses_with(source, delete_user_cb=lambda user: user.op != "output")
@@ -399,4 +401,3 @@ def finish(segment):
             continue
         if any(user not in inside for user in node.users):
             segment.outputs.append(node)
-
