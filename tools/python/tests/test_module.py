@@ -1,6 +1,9 @@
 """Modules: text, passes, translations, interpretation, and what is said of wrong inputs."""
 
+import json
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -222,6 +225,14 @@ class Catalog(unittest.TestCase):
             self.assertEqual(ops[name], fate, name)
         self.assertGreater(sum(f == "lowered" for f in ops.values()), 400)
         self.assertFalse([n for n in ops if n.startswith(("loops.", "kernels.", "arith."))])
+
+    def test_an_op_alone_has_the_fate_that_the_list_says(self):
+        ops = rinductor.list_ops()
+        # Another process, which has not read all rules.
+        script = "import json, rinductor; print(json.dumps({n: rinductor.op_treatment(n) for n in json.loads(input())}))"
+        names = [*ops, "aten.none_such", "kernels.load"]
+        done = subprocess.run([sys.executable, "-c", script], input=json.dumps(names), capture_output=True, text=True, check=True)
+        self.assertEqual(json.loads(done.stdout), ops | {"aten.none_such": None, "kernels.load": None})
 
 
 class Threads(unittest.TestCase):
