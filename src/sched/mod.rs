@@ -7,6 +7,7 @@ pub mod inline;
 pub mod memory;
 pub mod nest;
 pub mod tile;
+pub mod walks;
 
 /// Why something is not done: a sentence with the facts in it.
 #[derive(Clone, PartialEq, Eq, Debug)]

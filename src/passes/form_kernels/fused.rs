@@ -1,17 +1,16 @@
 //! The kernel of a group of pointwise nests and reductions.
 //!
-//! Reductions have a depth: 1, or one more than the deepest reduction that they depend on. All reductions of one depth share one walk over the
-//! reduced axes. What varies along the reduced axes is computed again in each walk that needs it, or read back where an earlier
-//! walk stored it.
+//! All reductions of one depth ([`Walks`]) share one walk over the reduced axes. What varies along the reduced axes is computed again in each
+//! walk that needs it, or read back where an earlier walk stored it.
 
 use super::axes;
 use super::kernel::{Kernel, Scope};
 use crate::dialects::loops::{Dims, NestKind};
 use crate::dialects::{kernels, loops};
 use crate::ir::{InsertPoint, Ir, Loc, Op, OpSpec, Type, Value};
-use crate::sched::cost;
 use crate::sched::group::Group;
 use crate::sched::nest::NestInfo;
+use crate::sched::walks::{Walks, reads_back};
 use rinductor_index::Expr;
 use rinductor_support::FxHashMap;
 
@@ -25,10 +24,15 @@ struct Fused<'a> {
     buffers: &'a FxHashMap<Value, Value>,
     /// What is stored, and under which name.
     outputs: Vec<(Value, String)>,
-    depth: FxHashMap<Op, usize>,
-    /// Whether a member varies along the reduced axes.
-    full: FxHashMap<Op, bool>,
+    walks: Walks,
     stored: Vec<Value>,
+}
+
+/// Results of members that are stored beside the outputs, because they are read again in later walks.
+pub fn kept(ir: &mut Ir, group: &Group, outputs: &[(Value, String)]) -> Vec<Value> {
+    let infos: Vec<NestInfo> = group.members.iter().filter_map(|&m| NestInfo::of(ir, m)).collect();
+    let outputs: Vec<Value> = outputs.iter().map(|(v, _)| *v).collect();
+    Walks::of(ir, group, &infos).kept(ir, &infos, &outputs)
 }
 
 /// Builds the kernel of a group before `func`, and returns the launch operands (made before `at`). `outputs`: member results to store, and `buffers`
@@ -49,6 +53,7 @@ pub fn build(
     // Members read each other through registers, not through buffers, so only outside tensors count for the axes.
     let axes = axes::choose(ir, group, &infos, &by_member, &outside_buffers(ir, group, buffers, &by_member));
     let kernel = Kernel::new(ir, axes.axes, func, loc);
+    let walks = Walks::of(ir, group, &infos);
     let mut fused = Fused {
         group,
         infos,
@@ -56,11 +61,9 @@ pub fn build(
         kernel,
         buffers,
         outputs: outputs.to_vec(),
-        depth: FxHashMap::default(),
-        full: FxHashMap::default(),
+        walks,
         stored: Vec::new(),
     };
-    fused.analyse(ir);
     fused.emit(ir, loc);
     fused.kernel.finish(ir, name, at, loc)
 }
@@ -85,34 +88,9 @@ impl Fused<'_> {
         ir.def_op(tensor).filter(|op| self.group.members.contains(op))
     }
 
-    /// Depth and extent of each member, in program order.
-    fn analyse(&mut self, ir: &Ir) {
-        for info in &self.infos {
-            let op = info.nest.op;
-            let map = &self.group.maps[&op];
-            let mut depth = 0;
-            for load in &info.loads {
-                if let Some(def) = ir.def_op(load.tensor)
-                    && let Some(&d) = self.depth.get(&def)
-                {
-                    depth = depth.max(d);
-                }
-            }
-            let reduce = info.nest.kind == NestKind::Reduce;
-            if reduce {
-                depth += 1;
-            }
-            self.depth.insert(op, depth);
-            let kept = &map[..info.kept()];
-            let varies =
-                kept.iter().flatten().any(|&a| self.group.reduced[a] && ir.exprs.as_int(self.group.axes[a]) != Some(1));
-            self.full.insert(op, varies && !reduce);
-        }
-    }
-
     fn emit(&mut self, ir: &mut Ir, loc: Loc) {
         let mut top = self.kernel.top(ir, loc);
-        let deepest = self.depth.values().copied().max().unwrap_or(0);
+        let deepest = self.walks.deepest();
         for depth in 0..=deepest {
             if depth > 0 {
                 self.reduce_walk(ir, &mut top, depth, loc);
@@ -120,7 +98,7 @@ impl Fused<'_> {
             // What does not vary along the reduced axes and is known now.
             for k in 0..self.infos.len() {
                 let op = self.infos[k].nest.op;
-                if self.depth[&op] == depth && !self.full[&op] {
+                if self.walks.depth[&op] == depth && !self.walks.full[&op] {
                     for v in ir.results(op) {
                         self.value(ir, v, &mut top);
                     }
@@ -134,7 +112,9 @@ impl Fused<'_> {
     /// One walk that computes all reductions of a depth, and stores what varies along the reduced axes and is known by then.
     fn reduce_walk(&mut self, ir: &mut Ir, top: &mut Scope, depth: usize, loc: Loc) {
         let reductions: Vec<usize> = (0..self.infos.len())
-            .filter(|&k| self.infos[k].nest.kind == NestKind::Reduce && self.depth[&self.infos[k].nest.op] == depth)
+            .filter(|&k| {
+                self.infos[k].nest.kind == NestKind::Reduce && self.walks.depth[&self.infos[k].nest.op] == depth
+            })
             .collect();
         if reductions.is_empty() {
             return;
@@ -197,7 +177,7 @@ impl Fused<'_> {
     fn store_full(&mut self, ir: &mut Ir, scope: &mut Scope, depth: usize, loc: Loc) {
         for k in 0..self.infos.len() {
             let op = self.infos[k].nest.op;
-            if !self.full[&op] || self.depth[&op] > depth {
+            if !self.walks.full[&op] || self.walks.depth[&op] > depth {
                 continue;
             }
             for v in ir.results(op) {
@@ -242,11 +222,7 @@ impl Fused<'_> {
         let op = self.member_of(ir, tensor).expect("only results of members are asked for");
         let k = self.info(op);
         let info = &self.infos[k];
-        // What an earlier walk stored is read back when computing it again costs more.
-        if self.full[&op]
-            && self.stored.contains(&tensor)
-            && (info.loads.len() > 1 || cost::body_cost(ir, info.nest.body) > 2)
-        {
+        if self.walks.full[&op] && self.stored.contains(&tensor) && reads_back(ir, info) {
             let (index, loc) = (self.index_of(ir, op), ir.op(op).loc);
             let host = self.buffers[&tensor];
             let name = self.outputs.iter().find(|o| o.0 == tensor).map(|o| o.1.clone());

@@ -167,6 +167,10 @@ impl Former {
             self.buffers.insert(inner, buffer);
             outputs.push((inner, output_name(ir, result)));
         }
+        for inner in fused::kept(ir, &group, &outputs) {
+            self.alloc(ir, inner, op)?;
+            outputs.push((inner, output_name(ir, inner)));
+        }
         self.group_kernel(ir, &group, &outputs, op);
         Ok(())
     }
