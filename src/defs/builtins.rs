@@ -140,6 +140,8 @@ builtins! {
     BitOr "bitor" ["(scalar, scalar) -> scalar"];
     /// Bitwise not.
     BitNot "bitnot" ["(scalar) -> scalar"];
+    /// Four random words, integers (i64) in 0..2^32: Philox4x32-10 of the key a and the counter b, 64 bits each.
+    Philox "philox" ["(scalar, scalar) -> scalar[]"];
     /// Whether it is a floating-point dtype.
     IsFloat "is_float" ["(dtype) -> bool", "(number) -> bool"];
     /// Whether it is an integer dtype (bool is not).

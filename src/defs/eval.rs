@@ -10,6 +10,7 @@ mod graph;
 mod lists;
 mod nests;
 mod operators;
+mod philox;
 mod strides;
 mod types;
 mod value;

@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// The files in the order in which they are read: a file of rules comes after the ops that it names.
-const FILES: [&str; 26] = [
+const FILES: [&str; 27] = [
     "builtin.dialect",
     "func.dialect",
     "arith.dialect",
@@ -36,6 +36,7 @@ const FILES: [&str; 26] = [
     "aten_norm.dialect",
     "aten_loss.dialect",
     "aten_extern.dialect",
+    "aten_random.dialect",
     "aten.rules",
     "loops.dialect",
     "kernels.dialect",

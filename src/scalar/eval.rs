@@ -3,7 +3,7 @@
 use crate::dtype::{DType, Kind};
 use crate::op::{ResultRule, ScalarOp};
 use crate::value::{Scalar, Value};
-use crate::{eval_complex, eval_float, eval_int, philox};
+use crate::{eval_complex, eval_float, eval_int};
 use std::fmt;
 
 /// Why an operation has no value.
@@ -11,13 +11,6 @@ use std::fmt;
 pub enum EvalError {
     /// An integer quotient or remainder by zero.
     DivisionByZero(ScalarOp),
-    /// `randint` between bounds of which the upper is not above the lower.
-    EmptyRange {
-        /// The lower bound.
-        low: i64,
-        /// The upper bound.
-        high: i64,
-    },
     /// Operand types or the stated result type do not fit the operation.
     Types {
         /// The operation.
@@ -33,7 +26,6 @@ impl fmt::Display for EvalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EvalError::DivisionByZero(op) => write!(f, "{op}: integer division by zero"),
-            EvalError::EmptyRange { low, high } => write!(f, "randint: no integer is in [{low}, {high})"),
             EvalError::Types { op, operands, result } => {
                 write!(f, "{op} does not take (")?;
                 for (i, d) in operands.iter().enumerate() {
@@ -71,21 +63,8 @@ pub fn eval(op: ScalarOp, result: DType, args: &[Scalar]) -> Result<Scalar, Eval
     if op.result_dtype(&dtypes[..args.len()]) != Some(result) {
         return Err(types_error());
     }
-    match (op, args) {
-        (ScalarOp::Select, [c, a, b]) => return Ok(if c.is_true() { *a } else { *b }),
-        (ScalarOp::Rand, [seed, offset]) => {
-            return Ok(Scalar::f32(philox::rand_f32(seed.to_i64() as u64, offset.to_i64() as u64)));
-        }
-        (ScalarOp::Randn, [seed, offset]) => {
-            return Ok(Scalar::f32(philox::randn_f32(seed.to_i64() as u64, offset.to_i64() as u64)));
-        }
-        (ScalarOp::Randint, [seed, offset, low, high]) => {
-            let (low, high) = (low.to_i64(), high.to_i64());
-            return philox::rand_int64(seed.to_i64() as u64, offset.to_i64() as u64, low, high)
-                .map(Scalar::i64)
-                .ok_or(EvalError::EmptyRange { low, high });
-        }
-        _ => {}
+    if let (ScalarOp::Select, [c, a, b]) = (op, args) {
+        return Ok(if c.is_true() { *a } else { *b });
     }
     let dtype = dtypes[0];
     let value = match dtype.kind() {
@@ -145,9 +124,6 @@ mod tests {
                 match op.result_rule() {
                     ResultRule::Select => args[0] = Scalar::bool(true),
                     ResultRule::Scaled => args[1] = Scalar::one(DType::I32),
-                    ResultRule::Random if d != DType::I64 => continue,
-                    ResultRule::RandomInt if d != DType::I64 => continue,
-                    ResultRule::RandomInt => args[3] = Scalar::i64(5),
                     ResultRule::MakeComplex if d.is_f8() => continue,
                     ResultRule::Stated => {
                         assert_eq!(eval(op, d, &args), Ok(args[0]));

@@ -148,9 +148,6 @@ static ROWS: &[Row] = &[
     row(S::RealPart, C::FLOAT, "scalar.real"), row(S::ImagPart, C::COMPLEX, "complex.im"),
     row(S::Conj, C::COMPLEX, "complex.conj"), row(S::Conj, C::ORDERED, "scalar.conj"),
     row(S::Angle, C::COMPLEX, "complex.angle"), row(S::Angle, C::FLOAT, "scalar.angle"),
-    // Random numbers.
-    row(S::Rand, C::SIGNED, "scalar.rand"), row(S::Randn, C::SIGNED, "scalar.randn"),
-    row(S::Randint, C::SIGNED, "scalar.randint"),
     // Bits of another type; `cast` has its own rules below.
     row(S::Bitcast, C::ANY, "arith.bitcast"),
 ];

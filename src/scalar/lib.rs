@@ -11,7 +11,7 @@ mod eval_float;
 mod eval_int;
 mod irname;
 mod op;
-mod philox;
+pub mod philox;
 mod promote;
 mod round;
 mod special;
@@ -23,7 +23,7 @@ pub use eval_float::{f64_binary, f64_unary};
 pub use irname::{IrName, cast_from_ir, cast_to_ir, from_ir, to_ir};
 pub use num_complex::Complex64;
 pub use op::{Classes, ResultRule, ScalarOp, SpecialFn};
-pub use philox::{philox4x32, rand_f32, rand_int64, randn_f32, to_uniform};
+pub use philox::philox4x32;
 pub use promote::{Operand, Rank, combine, int_to_float, opmath, promote_types, result_type, sum_dtype};
 pub use round::{
     bf16_bits, bits_to_f8e4m3fn, bits_to_f8e5m2, f8e4m3fn_bits, f8e5m2_bits, f16_bits, float_to_i64, round_to,

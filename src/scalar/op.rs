@@ -22,10 +22,6 @@ pub enum ResultRule {
     Scaled,
     /// A float; the result is an `I32` exponent.
     Exponent,
-    /// A seed and an offset, `I64`; the result is `F32`.
-    Random,
-    /// A seed, an offset, a lower and an upper bound, `I64`; the result is `I64`.
-    RandomInt,
 }
 
 /// A set of kinds of types.
@@ -286,12 +282,6 @@ ops! {
     Conj = "conj", 1, Same, ANY;
     /// The angle of a number in the complex plane: 0 or pi for real types, NaN for NaN.
     Angle = "angle", 1, Real, ANALYTIC;
-    /// The offset-th number of a seed's uniform stream, in [0, 1).
-    Rand = "rand", 2, Random, SIGNED;
-    /// The offset-th number of a seed's normal stream.
-    Randn = "randn", 2, Random, SIGNED;
-    /// The offset-th number of a seed's stream of integers in [low, high).
-    Randint = "randint", 4, RandomInt, SIGNED;
 }
 
 macro_rules! specials {
@@ -438,8 +428,6 @@ impl ScalarOp {
             ResultRule::Select => operands[0].is_bool().then_some(first),
             ResultRule::Scaled => (operands[1] == DType::I32).then_some(first),
             ResultRule::Exponent => Some(DType::I32),
-            ResultRule::Random => operands.iter().all(|d| *d == DType::I64).then_some(DType::F32),
-            ResultRule::RandomInt => operands.iter().all(|d| *d == DType::I64).then_some(DType::I64),
             ResultRule::Stated => None,
         }
     }

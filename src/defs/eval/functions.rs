@@ -408,6 +408,12 @@ impl Evaluator<'_> {
                 self.scalar_op(op, args, span)
             }
             BitNot => self.scalar_op(ScalarOp::Not, args, span),
+            Philox => {
+                let seed = self.lift(&args[0], DType::I64, span)?;
+                let counter = self.lift(&args[1], DType::I64, span)?;
+                let words = self.graph.philox(seed, counter);
+                Ok(Value::list(words.map(|node| Value::Scalar { node, weak: false })))
+            }
             IsFloat | IsInt | IsBool => {
                 let dtype = match &args[0] {
                     Value::DType(d) => *d,

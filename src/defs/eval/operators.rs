@@ -82,11 +82,6 @@ impl Evaluator<'_> {
         }
         match op.result_rule() {
             ResultRule::Select => return self.select(&values[0], &values[1], &values[2], span),
-            ResultRule::Random | ResultRule::RandomInt => {
-                let args = values.iter().map(|v| self.lift(v, DType::I64, span)).collect::<Result<Vec<_>>>()?;
-                let dtype = if op.result_rule() == ResultRule::Random { DType::F32 } else { DType::I64 };
-                return Ok(Value::Scalar { node: self.graph_op(op, dtype, &args), weak: false });
-            }
             ResultRule::Stated => return Err(EvalError::new(span, format!("{op} needs a dtype"))),
             _ => {}
         }

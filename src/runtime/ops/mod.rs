@@ -103,16 +103,7 @@ static OPS: &[ExternOp] = &[
     op("aten.topk", 2, sort::topk),
     op("prims.inductor_seeds", 1, random::inductor_seeds),
     op("prims.inductor_seed", 1, random::inductor_seed),
-    op("prims.inductor_lookup_seed", 1, random::inductor_lookup_seed),
-    op("prims.inductor_random", 1, random::inductor_random),
-    op("prims.inductor_randint", 1, random::inductor_randint),
-    op("aten.rand", 1, random::rand),
-    op("aten.randn", 1, random::randn),
-    op("aten.randint", 1, random::randint),
-    op("aten.randint.low", 1, random::randint),
     op("aten.randperm", 1, random::randperm),
-    op("aten.bernoulli", 1, random::bernoulli),
-    op("aten.bernoulli.p", 1, random::bernoulli_p),
     op("aten.multinomial", 1, random::multinomial),
 ];
 
@@ -134,7 +125,7 @@ mod tests {
     fn names_are_distinct_and_calls_without_arguments_are_errors() {
         for (i, op) in OPS.iter().enumerate() {
             assert!(OPS[..i].iter().all(|other| other.name != op.name), "{} twice", op.name);
-            let generated = op.name.starts_with("aten.rand") || op.name.starts_with("prims.inductor_seed");
+            let generated = op.name.starts_with("prims.inductor_seed");
             let result = op.run(&Attrs::new(), &[]);
             assert!(result.is_err() || generated, "{} needs arguments", op.name);
         }

@@ -182,22 +182,24 @@ class HostOps(unittest.TestCase):
 
     def test_attributes_arrive_with_symbolic_integers_filled_in(self):
         text = """
-        func.func @forward(%x: tensor<?x4xf32, #aten.layout<sizes = [s0, 4]>>, %seed: tensor<i64>) -> tensor<?xf32, #aten.layout<sizes = [s0]>> {
+        func.func @forward(%x: tensor<?x4xf32, #aten.layout<sizes = [s0, 4]>>) -> (tensor<?xf32, #aten.layout<sizes = [s0]>>, tensor<?xi64, #aten.layout<sizes = [s0]>>) {
           %n = "aten.sym_size.int"(%x) <{dim = 0 : i64}> : (tensor<?x4xf32, #aten.layout<sizes = [s0, 4]>>) -> index
-          %y = "prims.inductor_random"(%n, %seed) <{size = array<i64: -9223372036854775808>, mode = "rand", operandSegmentSizes = array<i32: 1, 1>}> : (index, tensor<i64>) -> tensor<?xf32, #aten.layout<sizes = [s0]>>
-          return %y : tensor<?xf32, #aten.layout<sizes = [s0]>>
+          %y = "aten.rand.generator"(%n) <{size = array<i64: -9223372036854775808>, operandSegmentSizes = array<i32: 1, 0, 0>}> : (index) -> tensor<?xf32, #aten.layout<sizes = [s0]>>
+          %i = "aten.multinomial"(%y, %n) <{replacement = true, operandSegmentSizes = array<i32: 1, 1>}> : (tensor<?xf32, #aten.layout<sizes = [s0]>>, index) -> tensor<?xi64, #aten.layout<sizes = [s0]>>
+          return %y, %i : tensor<?xf32, #aten.layout<sizes = [s0]>>, tensor<?xi64, #aten.layout<sizes = [s0]>>
         }
         """
         seen = []
 
         def extern(name, attrs, inputs, outputs):
-            seen.append((name, attrs["size"], attrs["mode"], len(inputs), inputs[0].dtype))
-            outputs[0].fill_(0.5)
+            seen.append((name, attrs.get("size"), attrs.get("num_samples"), [i.dtype for i in inputs]))
+            outputs[0].fill_(3)
 
-        f = compiled(text, extern=extern, host_ops=["prims.inductor_random"])
-        (y,) = f.call_torch([torch.zeros(7, 4), torch.tensor(3)])
-        self.assertEqual(seen, [("prims.inductor_random", [7], "rand", 1, torch.int64)])
-        self.assertEqual(y.tolist(), [0.5] * 7)
+        f = compiled(text, extern=extern, host_ops=["aten.multinomial"])
+        y, i = f.call_torch([torch.zeros(7, 4)])
+        drawn = ("aten.multinomial", None, 7, [torch.float32])
+        self.assertEqual(seen, [("aten.rand.generator", [7], None, []), drawn])
+        self.assertEqual((y.tolist(), i.tolist()), ([3.0] * 7, [3] * 7))
 
     def test_a_callable_that_holds_its_function_is_collected(self):
         class Holder:

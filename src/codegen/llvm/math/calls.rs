@@ -1,7 +1,7 @@
 //! Functions that compiled kernels call lane by lane, and their names. An object or a library built from kernels that use them needs
 //! these symbols when it is linked; the JIT maps them to the functions here.
 
-use rinductor_scalar::{ScalarOp, SpecialFn, f64_binary, f64_unary, rand_f32, rand_int64, randn_f32};
+use rinductor_scalar::{ScalarOp, SpecialFn, f64_binary, f64_unary};
 
 /// `double rinductor_special1(int64_t code, double x)`: the special function of one argument with that number in `SpecialFn::ALL`.
 pub const SPECIAL1: &str = "rinductor_special1";
@@ -11,12 +11,6 @@ pub const SPECIAL2: &str = "rinductor_special2";
 pub const INT_POW: &str = "rinductor_int_pow";
 /// `int64_t rinductor_int_gcd(int64_t a, int64_t b)`.
 pub const INT_GCD: &str = "rinductor_int_gcd";
-/// `float rinductor_rand(int64_t seed, int64_t offset)`.
-pub const RAND: &str = "rinductor_rand";
-/// `float rinductor_randn(int64_t seed, int64_t offset)`.
-pub const RANDN: &str = "rinductor_randn";
-/// `int64_t rinductor_randint(int64_t seed, int64_t offset, int64_t low, int64_t high)`.
-pub const RANDINT: &str = "rinductor_randint";
 
 extern "C" fn special1(code: i64, x: f64) -> f64 {
     let f = usize::try_from(code).ok().and_then(|c| SpecialFn::ALL.get(c));
@@ -55,27 +49,12 @@ extern "C" fn int_gcd(a: i64, b: i64) -> i64 {
     a as i64
 }
 
-extern "C" fn rand(seed: i64, offset: i64) -> f32 {
-    rand_f32(seed as u64, offset as u64)
-}
-
-extern "C" fn randn(seed: i64, offset: i64) -> f32 {
-    randn_f32(seed as u64, offset as u64)
-}
-
-extern "C" fn randint(seed: i64, offset: i64, low: i64, high: i64) -> i64 {
-    rand_int64(seed as u64, offset as u64, low, high).unwrap_or(low)
-}
-
 /// The functions with their names and addresses.
-pub fn all() -> [(&'static str, usize); 7] {
+pub fn all() -> [(&'static str, usize); 4] {
     [
         (SPECIAL1, special1 as *const () as usize),
         (SPECIAL2, special2 as *const () as usize),
         (INT_POW, int_pow as *const () as usize),
         (INT_GCD, int_gcd as *const () as usize),
-        (RAND, rand as *const () as usize),
-        (RANDN, randn as *const () as usize),
-        (RANDINT, randint as *const () as usize),
     ]
 }

@@ -56,15 +56,6 @@ pub(super) fn function<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<
             let v = by_lane(b, name, &[i, i], i, &args);
             Some(b.cast(I::Trunc, v, t))
         }
-        ScalarOp::Rand | ScalarOp::Randn => {
-            let i = b.int_type(64, 1);
-            let name = if op == ScalarOp::Rand { calls::RAND } else { calls::RANDN };
-            Some(by_lane(b, name, &[i, i], b.float_type(32, 1), args))
-        }
-        ScalarOp::Randint => {
-            let i = b.int_type(64, 1);
-            Some(by_lane(b, calls::RANDINT, &[i, i, i, i], i, args))
-        }
         _ => None,
     }
 }

@@ -116,11 +116,10 @@ fn operations_agree_with_the_scalar_crate() {
         let mut ops = Vec::new();
         let mut ir = Ir::with_module();
         for op in ScalarOp::all() {
-            let random = matches!(op.result_rule(), ResultRule::Random | ResultRule::RandomInt);
             let other = matches!(op.result_rule(), ResultRule::MakeComplex | ResultRule::Scaled | ResultRule::Stated);
             // The special functions are called in 64 bits whatever the type.
             let special = matches!(op, ScalarOp::Special(_)) && d != DType::F32;
-            if op.classes().has(d.kind()) && !random && !other && !special {
+            if op.classes().has(d.kind()) && !other && !special {
                 ir = add_kernel(ir, &format!("k{}", ops.len()), op, d, n);
                 ops.push(op);
             }
