@@ -162,12 +162,18 @@ impl<'a> Grouping<'a> {
                 tensors.push(load.tensor);
             }
         }
+        let bytes_of = |ir: &mut Ir, v: Value| cost::tensor_bytes(ir, ir.value_type(v)).max(1);
+        let made: u64 = self.ir.results(op).collect::<Vec<_>>().into_iter().map(|v| bytes_of(self.ir, v)).sum();
+        let read: u64 = tensors.iter().map(|&v| bytes_of(self.ir, v)).sum();
+        // What is made of almost nothing, as random numbers are of a seed, saves nothing beside others that read the same: it is worth
+        // more where it is read.
+        let shares = read.saturating_mul(64) >= made;
         for tensor in tensors {
-            let bytes = cost::tensor_bytes(self.ir, self.ir.value_type(tensor)).max(1);
+            let bytes = bytes_of(self.ir, tensor);
             if let Some(&g) = self.ir.def_op(tensor).and_then(|d| self.group_of.get(&d)) {
                 add(g, 2 * bytes); // neither written (if nobody else reads it) nor read again
             }
-            for &g in self.readers.get(&tensor).into_iter().flatten().rev().take(4) {
+            for &g in self.readers.get(&tensor).into_iter().flatten().rev().take(4).filter(|_| shares) {
                 add(g, bytes);
             }
         }
