@@ -124,7 +124,7 @@ fn integers() {
         for (&seed, numbers) in SEEDS.iter().zip(&all) {
             for (i, &x) in numbers.iter().enumerate() {
                 let [w0, w1, w2, _] = philox4x32(seed as u64, i as u64).map(u128::from);
-                let scaled = ((w2 << 32 | w1) * size + (w0 * size >> 32)) >> 64;
+                let scaled = (((w2 << 32) | w1) * size + ((w0 * size) >> 32)) >> 64;
                 assert_eq!(x, low.wrapping_add(scaled as i64), "number {i} of seed {seed} in [{low}, {high})");
             }
             if size < 1000 {
