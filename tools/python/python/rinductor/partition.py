@@ -153,7 +153,7 @@ class Judge:
         how = treatment(name)
         if how is None:
             return "no dialect has it"
-        if how == "extern" and name not in SEEDED:
+        if how == "extern":
             return "a library's kernel"
         if how == "opaque" and target is not torch.ops.aten.copy_.default:
             return "it has no definition"
