@@ -188,6 +188,24 @@ class Backend(unittest.TestCase):
             self.agree(lambda x: x.nonzero() * 2 + 1, torch.tensor([[0, 3, 0], [4, 0, 1]]))
             self.agree(lambda x: x * x.sum().item(), torch.arange(4))
 
+    def test_sizes_that_no_input_has_by_itself(self):
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        from rinductor.backend import Settings, compile_graph
+
+        whole = make_fx(lambda x: x.repeat(2).sin(), tracing_mode="symbolic")(torch.randn(5))
+        (sin,) = [n for n in whole.graph.nodes if "sin" in str(n.target)]
+        graph = torch.fx.Graph()
+        x = graph.placeholder("x")
+        x.meta["val"] = sin.args[0].meta["val"]
+        y = graph.call_function(sin.target, (x,))
+        y.meta["val"] = sin.meta["val"]
+        graph.output((y,))
+        run = compile_graph(torch.fx.GraphModule(torch.nn.Module(), graph), [], kind="infer", settings=Settings(strict=True))
+        for n in (10, 4):
+            x = torch.randn(n)
+            torch.testing.assert_close(run([x])[0], x.sin())
+
     def test_numbers_that_may_be_negative(self):
         f = compiled(lambda x, n: F.pad(x, (n, n)) + n, dynamic=True)
         for n in (2, -1, 3):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from . import _core, dump, partition, spelling, wrapper
+from . import _core, dump, partition, wrapper
 from .export import function_text
 from .partition import Segment
 from .spelling import NotSpelled
@@ -186,16 +186,19 @@ class Compiler:
         self.gm, self.kind, self.number, self.settings = gm, kind, number, settings
         self.refused = {}
         self.executables = []
+        #: The symbols that have a value when the graph runs.
+        self.known = set()
 
     def compile(self):
         """The function, what became of the graph, and the compiled parts of it."""
-        stage = dump.Stage(self.settings.dump_dir, f"{self.number:03}-{self.kind}")
+        stage = dump.Stage(self.settings.dump_dir, f"{self.number:03}-{self.kind}", self.settings.pipeline)
         stage.graph(self.gm)
         partition.sink_copies(self.gm)
         if self.kind == "infer":
             shared = partition.share_views(self.gm)
             self.refused |= dict.fromkeys(shared, "a view that shares memory with another result")
         drop_dead(self.gm)
+        self.known = partition.known_symbols(self.gm)
         while True:
             plan = partition.plan(self.gm, self.refused)
             before = len(self.refused)
@@ -222,11 +225,15 @@ class Compiler:
                 symbols |= dict.fromkeys(size.node.expr.free_symbols)
         own = {n.meta["val"].node.expr for n in segment.inputs if isinstance(n.meta.get("val"), torch.SymInt)}
         segment.symbols = sorted((s for s in symbols if s not in own), key=str)
+        unknown = [str(s) for s in segment.symbols if s not in self.known]
+        if unknown:
+            self.refuse_all(segment, f"no input has the size {' or '.join(unknown)} by itself")
+            return None
         try:
             text = function_text(
                 segment.nodes,
                 segment.inputs,
-                [n for n in segment.outputs],
+                segment.outputs,
                 symbols=[(s, env) for s in segment.symbols],
                 anonymous=True,
             )
@@ -252,7 +259,7 @@ class Compiler:
     def blame(self, segment, text, error):
         """Finds the node that an error speaks of."""
         for diagnostic in error.diagnostics:
-            node = text.lines.get(getattr(diagnostic, "line", None))
+            node = text.lines.get(diagnostic.line)
             while node is not None and node.target is operator.getitem:
                 node = node.args[0]
             if node is not None and node not in self.refused:

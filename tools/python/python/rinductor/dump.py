@@ -11,7 +11,8 @@ from .spelling import NotSpelled
 class Stage:
     """The folder of one graph; does nothing without a folder for all."""
 
-    def __init__(self, root, name):
+    def __init__(self, root, name, pipeline):
+        self.pipeline = pipeline
         self.folder = Path(root) / name if root else None
         if self.folder:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -37,7 +38,7 @@ class Stage:
 
         steps = {
             "loops": "aten-decompose,aten-canonicalize,cse,dce,lower-aten-to-loops,loops-inline,canonicalize,cse,dce",
-            "kernels": "cpu",
+            "kernels": self.pipeline,
         }
         for stage, pipeline in steps.items():
             try:

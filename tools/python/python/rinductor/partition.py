@@ -155,7 +155,7 @@ class Judge:
             return "no dialect has it"
         if how == "extern":
             return "a library's kernel"
-        if how == "opaque" and target is not torch.ops.aten.copy_.default:
+        if how == "opaque":
             return "it has no definition"
         for arg in node.all_input_nodes:
             if isinstance(arg.meta.get("val"), (torch.SymFloat, torch.SymBool, float)):
@@ -281,6 +281,17 @@ def bound_symbols(gm):
     return bound
 
 
+def known_symbols(gm):
+    """The symbols that have a value when a graph runs: those that the inputs bind, and those that appear with a result."""
+    known = set(bound_symbols(gm))
+    for node in gm.graph.nodes:
+        if node.op == "call_function":
+            sizes = [s for v in tensors_of(node) for s in v.shape] + [node.meta.get("val")]
+            # A symbol with a hint is bound by an input or by nothing: results are only written with it.
+            known |= {s.node.expr for s in sizes if isinstance(s, torch.SymInt) and s.node.expr.is_symbol and not s.node.has_hint()}
+    return known
+
+
 def host_nodes(gm, bound):
     """The nodes that compute a number from the symbols of the inputs alone, in order."""
     free = {}
@@ -378,7 +389,7 @@ def writes(node):
 
 
 def aliases_of(gm):
-    """For each view of a placeholder's memory, or chain of views, the first."""
+    """For each view the tensor whose memory it shares; chains of views are followed."""
     root = {}
     for node in gm.graph.nodes:
         if node.op == "call_function" and is_view(node) and node.all_input_nodes:
