@@ -390,16 +390,14 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let many = self.summed_loop(walk, range, fresh, &mut |e, c| {
             e.with_lanes(axis, width, false, |e| e.walk_axes(walk, depth + 1, c))
         })?;
-        let mut all = Vec::new();
-        let (mut many, mut kept) = (&many[..], &carried[..]);
+        let (mut narrowed, mut many) = (Vec::new(), &many[..]);
         for &(c, dtype) in &walk.combiners {
             let (m, rest) = many.split_at(c.width());
-            let (k, rest_kept) = kept.split_at(c.width());
-            (many, kept) = (rest, rest_kept);
-            let m = c.narrow(self.b, dtype, m, tile);
-            // What was kept before is the identity, unless an outer axis is walked too.
-            all.extend(if depth == 0 { m } else { c.combine(self.b, dtype, k, &m) });
+            many = rest;
+            narrowed.extend(c.narrow(self.b, dtype, m, tile));
         }
+        // What was kept before is the identity, unless an outer axis is walked too.
+        let all = if depth == 0 { narrowed } else { self.combined(walk, &carried, &narrowed) };
         if wide == extent {
             return Ok(all);
         }
@@ -436,15 +434,19 @@ impl<'a, 'c> Emitter<'a, 'c> {
             let lanes = kept.first().map_or(1, |&v| b.lanes(v));
             let fresh = walk.combiners.iter().flat_map(|&(c, d)| c.identity(b, d, lanes)).collect();
             let part = e.counted_loop(Range { first, end, runs: true, ..range }, fresh, body)?;
-            let (mut part, mut kept, mut all) = (&part[..], &kept[..], Vec::new());
-            for &(c, dtype) in &walk.combiners {
-                let (p, rest) = part.split_at(c.width());
-                let (k, rest_kept) = kept.split_at(c.width());
-                (part, kept) = (rest, rest_kept);
-                all.extend(c.combine(b, dtype, k, p));
-            }
-            Ok(all)
+            Ok(e.combined(walk, &kept, &part))
         })
+    }
+
+    /// What two parts of a reduction come to, each as its combiners keep it.
+    fn combined(&self, walk: &Walk, mut x: &[V<'c>], mut y: &[V<'c>]) -> Vec<V<'c>> {
+        let mut all = Vec::new();
+        for &(c, dtype) in &walk.combiners {
+            let ((a, rest_x), (b, rest_y)) = (x.split_at(c.width()), y.split_at(c.width()));
+            (x, y) = (rest_x, rest_y);
+            all.extend(c.combine(self.b, dtype, a, b));
+        }
+        all
     }
 
     fn walk_body(&mut self, walk: &Walk, carried: Vec<V<'c>>) -> Result<Vec<V<'c>>, Diagnostic> {
