@@ -1,24 +1,45 @@
 //! Compiling through the cache on disk: what any process has compiled before is loaded, without passes and without LLVM's.
 //!
-//! An entry holds the name of the function, the module at the kernel level as text, and the object code of its kernels. Its key is a hash of the
-//! text that was compiled, the passes, the dialects that were loaded, LLVM's version, and the machine; `runtime::cache` adds the compiler itself.
+//! An entry holds the name of the function, the module at the kernel level as text (without the bodies of most kernels), and the object code of
+//! its kernels. Its key is a hash of the text that was compiled, the passes, the dialects that were loaded, LLVM's version, and the machine;
+//! `runtime::cache` adds the compiler itself.
 
 use super::session::{self, Dialects};
 use super::{pipelines, run};
-use crate::codegen::llvm::{CompiledKernels, Options};
+use crate::codegen::llvm::{CompiledKernels, Options, without_bodies};
+use crate::codegen::threads;
 use crate::ir::Ir;
 use crate::pass::{Level, OpInfos, level};
 use crate::runtime::cache::{Cache, Key, Settings};
 use crate::runtime::exec::Executable;
 use crate::support::{Diagnostic, Severity, SourceId, SourceMap};
 use crate::text::{self, PrintOptions};
+use rayon::prelude::*;
 use std::sync::{Arc, OnceLock};
+
+/// The key of a text that is lowered by passes, given as texts, and of which a function is compiled.
+pub fn key(text: &str, passes: &[&str], function: &str, dialects: &Arc<Dialects>) -> Key {
+    // What code is made for: it takes a while to ask.
+    static TARGET: OnceLock<String> = OnceLock::new();
+    let target = TARGET.get_or_init(|| Options::default().describe());
+    let mut parts = vec![("target", target.as_bytes()), ("function", function.as_bytes()), ("text", text.as_bytes())];
+    parts.extend(passes.iter().map(|p| ("passes", p.as_bytes())));
+    // Those that come with the compiler are among its sources.
+    if !Arc::ptr_eq(dialects, &Dialects::builtin()) {
+        let sources = dialects.library.sources();
+        parts.extend((0..sources.len()).map(|k| ("dialect", sources.text(SourceId(k as u32)).as_bytes())));
+    }
+    Key::of(&parts)
+}
+
+/// The key of what [`compile_text`] makes of a text.
+pub fn text_key(text: &str, pipeline: &str) -> Key {
+    key(text, &[pipeline], "", &Dialects::builtin())
+}
 
 /// A cache of compiled functions.
 pub struct Cached {
     cache: Cache,
-    /// What code is made for: it takes a while to ask.
-    target: OnceLock<String>,
 }
 
 /// A function at the kernel level, and its kernels as machine code.
@@ -34,26 +55,12 @@ pub struct Found {
 impl Cached {
     /// With the cache in a folder.
     pub fn new(settings: Settings) -> Cached {
-        Cached { cache: Cache::new(settings), target: OnceLock::new() }
+        Cached { cache: Cache::new(settings) }
     }
 
     /// The entries.
     pub fn cache(&self) -> &Cache {
         &self.cache
-    }
-
-    /// The key of a text that is lowered by passes, given as texts, and of which a function is compiled.
-    pub fn key(&self, text: &str, passes: &[&str], function: &str, dialects: &Arc<Dialects>) -> Key {
-        let target = self.target.get_or_init(|| Options::default().describe());
-        let mut parts =
-            vec![("target", target.as_bytes()), ("function", function.as_bytes()), ("text", text.as_bytes())];
-        parts.extend(passes.iter().map(|p| ("passes", p.as_bytes())));
-        // Those that come with the compiler are among its sources.
-        if !Arc::ptr_eq(dialects, &Dialects::builtin()) {
-            let sources = dialects.library.sources();
-            parts.extend((0..sources.len()).map(|k| ("dialect", sources.text(SourceId(k as u32)).as_bytes())));
-        }
-        Key::of(&parts)
     }
 
     /// What was kept under a key. An entry that cannot be used is removed with a warning.
@@ -70,7 +77,9 @@ impl Cached {
 
     /// Keeps a module at the kernel level, the name of its function, and the objects of its kernels.
     pub fn keep(&self, key: &Key, ir: &Ir, name: &str, objects: &[Vec<u8>], dialects: &Dialects) {
-        let text = text::print(ir, &dialects.registry, &PrintOptions::default());
+        // From kernels that cannot be read there are no objects.
+        let Ok(short) = without_bodies(ir) else { return };
+        let text = text::print(&short, &dialects.registry, &PrintOptions::default());
         let mut parts = vec![name.as_bytes(), text.as_bytes()];
         parts.extend(objects.iter().map(Vec::as_slice));
         self.cache.keep(key, &parts);
@@ -92,6 +101,23 @@ fn found(parts: &[Vec<u8>], dialects: &Dialects) -> Result<Found, String> {
     Ok(Found { ir, name, kernels })
 }
 
+/// What a cache has of what [`compile_text`] has made, by the key of the text.
+pub fn kept(cached: &Cached, key: &Key) -> Option<(Executable, String)> {
+    let Found { ir, name, kernels } = cached.find(key, &Dialects::builtin())?;
+    match Executable::new(&ir, &name, Arc::new(kernels)) {
+        Ok(executable) => Some((executable, name)),
+        Err(d) => {
+            cached.cache().remove(key, &d.message);
+            None
+        }
+    }
+}
+
+/// The same for several keys at once; None if one is missing.
+pub fn kept_all(cached: &Cached, keys: &[Key]) -> Option<Vec<(Executable, String)>> {
+    threads::run(0, || keys.par_iter().map(|key| kept(cached, key)).collect())
+}
+
 /// Compiles the only public function of a text: reads and verifies it (`shown` is what messages call it), runs the passes of a pipeline, and compiles the
 /// kernels; or takes what a cache has. With it comes the name of the function.
 ///
@@ -104,14 +130,11 @@ pub fn compile_text(
     cached: Option<&Cached>,
 ) -> Result<(Executable, String), (Vec<Diagnostic>, SourceMap)> {
     let dialects = Dialects::builtin();
-    let keyed = cached.map(|c| (c, c.key(text, &[pipeline], "", &dialects)));
+    let keyed = cached.map(|c| (c, text_key(text, pipeline)));
     if let Some((cached, key)) = &keyed
-        && let Some(Found { ir, name, kernels }) = cached.find(key, &dialects)
+        && let Some(kept) = kept(cached, key)
     {
-        match Executable::new(&ir, &name, Arc::new(kernels)) {
-            Ok(executable) => return Ok((executable, name)),
-            Err(d) => cached.cache().remove(key, &d.message),
-        }
+        return Ok(kept);
     }
     let mut sources = dialects.library.sources().clone();
     match compile(text, shown, pipeline, &dialects, &mut sources) {
@@ -196,7 +219,7 @@ func.func @forward(%x: tensor<?x16xf32, #aten.layout<sizes = [s0, 16]>>, %s: ind
         let plain = compiled(TEXT, None);
         let first = cached(dir.path());
         let second = cached(dir.path());
-        let key = second.key(TEXT, &["cpu"], "", &Dialects::builtin());
+        let key = key(TEXT, &["cpu"], "", &Dialects::builtin());
         assert!(second.find(&key, &Dialects::builtin()).is_none());
         for executable in [compiled(TEXT, Some(&first)), compiled(TEXT, Some(&second))] {
             assert_eq!(parameters(&executable), parameters(&plain));
@@ -209,22 +232,21 @@ func.func @forward(%x: tensor<?x16xf32, #aten.layout<sizes = [s0, 16]>>, %s: ind
 
     #[test]
     fn what_it_depends_on_is_in_the_key() {
-        let cached = cached(std::path::Path::new("nowhere"));
         let builtin = Dialects::builtin();
         let (loaded, wrong) = Dialects::with_files([("a.dialect", "/// Mine.\ndialect mine;\n")]);
         assert!(wrong.is_empty(), "{wrong:?}");
         let keys = [
-            cached.key(TEXT, &["cpu"], "", &builtin),
-            cached.key(&TEXT.replace("16", "17"), &["cpu"], "", &builtin),
-            cached.key(TEXT, &["cpu-debug"], "", &builtin),
-            cached.key(TEXT, &["cpu", "dce"], "", &builtin),
-            cached.key(TEXT, &["cpu"], "forward", &builtin),
-            cached.key(TEXT, &["cpu"], "", &loaded),
+            key(TEXT, &["cpu"], "", &builtin),
+            key(&TEXT.replace("16", "17"), &["cpu"], "", &builtin),
+            key(TEXT, &["cpu-debug"], "", &builtin),
+            key(TEXT, &["cpu", "dce"], "", &builtin),
+            key(TEXT, &["cpu"], "forward", &builtin),
+            key(TEXT, &["cpu"], "", &loaded),
         ];
         for (i, a) in keys.iter().enumerate() {
             assert_eq!(keys.iter().position(|b| b == a), Some(i), "keys {keys:?}");
         }
-        assert_eq!(keys[0], cached.key(TEXT, &["cpu"], "", &builtin));
+        assert_eq!(keys[0], key(TEXT, &["cpu"], "", &builtin));
         assert!(Options::default().describe().contains("LLVM 22."));
     }
 
@@ -232,7 +254,7 @@ func.func @forward(%x: tensor<?x16xf32, #aten.layout<sizes = [s0, 16]>>, %s: ind
     fn an_entry_that_is_whole_but_means_nothing_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let cached = cached(dir.path());
-        let key = cached.key(TEXT, &["cpu"], "", &Dialects::builtin());
+        let key = key(TEXT, &["cpu"], "", &Dialects::builtin());
         drop(compiled(TEXT, Some(&cached)));
         let good = cached.cache().find(&key).unwrap();
         let empty = b"module {\n}\n".as_slice();

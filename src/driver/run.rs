@@ -219,7 +219,7 @@ mod kept {
 #[cfg(feature = "llvm")]
 mod kept {
     use super::{Compiled, Diagnostic, Ir, Program};
-    use crate::driver::cached::Cached;
+    use crate::driver::cached::{self, Cached};
     use crate::runtime::cache::{Key, Settings};
     use crate::support::Severity;
     use crate::support::diag::Place;
@@ -236,7 +236,7 @@ mod kept {
             let folder = program.cwd.join(program.text("cache")?);
             let cached = Cached::new(Settings::of(folder));
             let passes: Vec<&str> = passes.iter().map(String::as_str).collect();
-            let key = cached.key(text, &passes, function, &program.dialects);
+            let key = cached::key(text, &passes, function, &program.dialects);
             Some(Kept { cached, key })
         }
 

@@ -108,7 +108,7 @@ impl CompiledKernels {
         Ok((CompiledKernels::link(kernels, &objects, times)?, objects))
     }
 
-    /// Takes the code of all `kernels.func`s of `ir` from objects that were compiled for it.
+    /// Takes the code of all `kernels.func`s of `ir`, with or without their bodies, from objects that were compiled for it.
     ///
     /// # Errors
     /// The objects have not the kernels, or are none.
@@ -129,8 +129,14 @@ impl CompiledKernels {
         let exprs = Arc::new(exprs);
         let mut kernels = Vec::new();
         let mut by_name = FxHashMap::default();
+        let mut names: Vec<&str> = infos.iter().map(|i| i.function.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let addresses = code.addresses(&names)?;
         for (info, symbols) in infos.into_iter().zip(symbols) {
-            let address = code.address(&info.function)?;
+            let address = *addresses.get(&info.function).ok_or_else(|| {
+                Diagnostic::error_nowhere(format!("kernel @{} is not in the compiled code", info.function))
+            })?;
             // SAFETY: the emitter gave the function this type, and the code stays as long as `_code`.
             let run = unsafe { std::mem::transmute::<usize, KernelFn>(address) };
             by_name.insert(info.name.clone(), kernels.len());

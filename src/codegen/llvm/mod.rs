@@ -9,6 +9,7 @@
 //! | `build`, `target` | the layer over LLVM's builder; the machine |
 //! | `module` | a module with the kernels of an `Ir` |
 //! | `jit`, `object` | code in memory; objects, shared libraries |
+//! | `loader`, `kept` | linking in memory; the module that is kept beside objects |
 
 pub mod abi;
 mod access;
@@ -19,6 +20,7 @@ mod build;
 mod emit;
 mod index;
 pub mod jit;
+mod kept;
 mod loader;
 mod math;
 mod module;
@@ -27,6 +29,7 @@ mod reduce;
 pub mod target;
 
 pub use jit::{CompiledKernel, CompiledKernels};
+pub use kept::without_bodies;
 pub use module::emit_llvm_ir;
 pub use object::{emit_assembly, emit_object, emit_optimized_llvm_ir, emit_shared_library};
 pub use target::Options;

@@ -11,6 +11,7 @@ use rinductor_support::{Diagnostic, FxHashMap};
 use super::abi;
 use super::build::{Build, V};
 use super::emit::Emitter;
+use super::kept;
 use super::target::{Options, PASSES, TargetInfo};
 use crate::codegen::kernel::{Arg, Kernel};
 use crate::ir::{Ir, Op, Value};
@@ -30,8 +31,6 @@ pub struct KernelInfo {
     pub steps: Expr,
     /// About how many nanoseconds a step takes, as an expression over the symbols.
     pub cost: Expr,
-    /// The ops that may fail, in order.
-    pub checks: Vec<Op>,
 }
 
 /// The kernels of an IR, read: which of them need code, and what is known of all.
@@ -51,10 +50,14 @@ pub(super) fn read(ir: &Ir) -> Result<Kernels, Diagnostic> {
     let mut seen: FxHashMap<String, String> = FxHashMap::default();
     for op in ir.block_ops(ir.module_body()).filter(|&op| ir.is_op(op, kernels::FuncOp::NAME)) {
         let kernel = Kernel::read(ir, &mut exprs, op)?;
-        let function = seen.entry(canonical(ir, &kernel)).or_insert_with(|| kernel.name.clone()).clone();
         let steps = kernel.steps(&mut exprs);
-        let cost = cost(ir, &mut exprs, &kernel);
-        let checks = ir.ops_named(op, kernels::PositionOp::NAME);
+        let (function, cost) = match kept::code_of(ir, op) {
+            Some((function, cost)) => (function, exprs.int(cost)),
+            None => (
+                seen.entry(canonical(ir, &kernel)).or_insert_with(|| kernel.name.clone()).clone(),
+                cost(ir, &mut exprs, &kernel),
+            ),
+        };
         infos.push(KernelInfo {
             name: kernel.name.clone(),
             function: function.clone(),
@@ -62,7 +65,6 @@ pub(super) fn read(ir: &Ir) -> Result<Kernels, Diagnostic> {
             symbols: kernel.symbols(),
             steps,
             cost,
-            checks,
         });
         if function == kernel.name {
             distinct.push(kernel);

@@ -33,6 +33,11 @@ impl Key {
         }
         Key(*hasher.finalize().as_bytes())
     }
+
+    /// The key that is written so.
+    pub fn parse(text: &str) -> Option<Key> {
+        blake3::Hash::from_hex(text).ok().map(|h| Key(*h.as_bytes()))
+    }
 }
 
 impl fmt::Display for Key {

@@ -1,4 +1,4 @@
-//! `compile_text`: from a text to a compiled function in one step, through the cache on disk.
+//! Compiling through the cache on disk: texts, and whatever else Python keeps there.
 
 use crate::executable::PyExecutable;
 use pyo3::prelude::*;
@@ -13,10 +13,41 @@ pub fn compile_text(py: Python<'_>, text: &str, name: &str, pipeline: &str, thre
 
 #[cfg(feature = "llvm")]
 use with_llvm::of_text;
-
+#[cfg(feature = "llvm")]
+pub use with_llvm::{keep, kept, kept_executables, text_key};
 #[cfg(not(feature = "llvm"))]
-fn of_text(py: Python<'_>, _: &str, _: &str, _: &str, _: usize) -> PyResult<PyExecutable> {
-    Err(crate::error::sentence(py, "this build has no LLVM: use Module.interpret(), or build with the feature 'llvm'"))
+use without::of_text;
+#[cfg(not(feature = "llvm"))]
+pub use without::{keep, kept, kept_executables, text_key};
+
+/// Nothing is compiled, so nothing is kept.
+#[cfg(not(feature = "llvm"))]
+mod without {
+    use crate::error::sentence;
+    use crate::executable::PyExecutable;
+    use pyo3::prelude::*;
+
+    pub fn of_text(py: Python<'_>, _: &str, _: &str, _: &str, _: usize) -> PyResult<PyExecutable> {
+        Err(sentence(py, "this build has no LLVM: use Module.interpret(), or build with the feature 'llvm'"))
+    }
+
+    #[pyfunction]
+    pub fn text_key(text: &str, pipeline: &str) -> String {
+        format!("{pipeline}:{text}")
+    }
+
+    #[pyfunction]
+    pub fn kept_executables(_keys: Vec<String>) -> Option<Vec<PyExecutable>> {
+        None
+    }
+
+    #[pyfunction]
+    pub fn kept(_parts: Vec<Vec<u8>>) -> Option<Vec<u8>> {
+        None
+    }
+
+    #[pyfunction]
+    pub fn keep(_parts: Vec<Vec<u8>>, _value: &[u8]) {}
 }
 
 #[cfg(feature = "llvm")]
@@ -24,8 +55,9 @@ mod with_llvm {
     use crate::error::error;
     use crate::executable::PyExecutable;
     use pyo3::prelude::*;
-    use rinductor::driver::cached::{Cached, compile_text};
-    use rinductor::runtime::cache::Settings;
+    use pyo3::types::PyBytes;
+    use rinductor::driver::cached::{self, Cached, compile_text};
+    use rinductor::runtime::cache::{Key, Settings};
     use std::sync::{Arc, Mutex, PoisonError};
 
     /// The cache that the environment has named last: it warns once of a folder that takes nothing.
@@ -54,10 +86,53 @@ mod with_llvm {
     pub fn of_text(py: Python<'_>, text: &str, name: &str, pipeline: &str, threads: usize) -> PyResult<PyExecutable> {
         let cached = cache(py)?;
         let made = py.detach(|| compile_text(text, name, pipeline, cached.as_deref()));
-        for text in cached.iter().flat_map(|c| c.cache().warnings()) {
-            warn(py, &text)?;
-        }
+        tell(py, cached.as_deref())?;
         let (executable, name) = made.map_err(|(wrong, sources)| error(py, &wrong, &sources))?;
         Ok(PyExecutable::new(executable.with_threads(threads), name, None))
+    }
+
+    /// Warns of what a cache has found to be wrong.
+    fn tell(py: Python<'_>, cached: Option<&Cached>) -> PyResult<()> {
+        cached.iter().flat_map(|c| c.cache().warnings()).try_for_each(|text| warn(py, &text))
+    }
+
+    /// What the cache calls the executable that `compile_text` makes of a text.
+    #[pyfunction]
+    pub fn text_key(text: &str, pipeline: &str) -> String {
+        cached::text_key(text, pipeline).to_string()
+    }
+
+    /// The executables that the cache has under keys that `text_key` has given; None if it has not all of them.
+    #[pyfunction]
+    pub fn kept_executables(py: Python<'_>, keys: Vec<String>) -> PyResult<Option<Vec<PyExecutable>>> {
+        let (Some(cached), Some(keys)) = (cache(py)?, keys.iter().map(|k| Key::parse(k)).collect::<Option<Vec<_>>>())
+        else {
+            return Ok(None);
+        };
+        let found = py.detach(|| cached::kept_all(&cached, &keys));
+        tell(py, Some(&cached))?;
+        Ok(found.map(|all| all.into_iter().map(|(e, name)| PyExecutable::new(e, name, None)).collect()))
+    }
+
+    fn key_of(parts: &[Vec<u8>]) -> Key {
+        Key::of(&parts.iter().map(|p| ("python", p.as_slice())).collect::<Vec<_>>())
+    }
+
+    /// The bytes that were kept for these parts of a key.
+    #[pyfunction]
+    pub fn kept(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<Option<Bound<'_, PyBytes>>> {
+        let Some(cached) = cache(py)? else { return Ok(None) };
+        let key = key_of(&parts);
+        let found = py.detach(|| cached.cache().find(&key));
+        tell(py, Some(&cached))?;
+        Ok(found.as_ref().and_then(|parts| parts.first()).map(|bytes| PyBytes::new(py, bytes)))
+    }
+
+    /// Keeps bytes for these parts of a key.
+    #[pyfunction]
+    pub fn keep(py: Python<'_>, parts: Vec<Vec<u8>>, value: &[u8]) -> PyResult<()> {
+        let Some(cached) = cache(py)? else { return Ok(()) };
+        py.detach(|| cached.cache().keep(&key_of(&parts), &[value]));
+        tell(py, Some(&cached))
     }
 }

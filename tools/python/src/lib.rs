@@ -6,7 +6,7 @@
 //! | `op` | `Op`, `Value`, `Block`: handles of what is in a module |
 //! | `executable` | `Executable`, and ops that Python computes |
 //! | `array`, `torch`, `dlpack` | tensors in and out, without copies |
-//! | `cache` | `compile_text`, through the cache on disk |
+//! | `cache` | the cache on disk: `compile_text`, and what Python keeps |
 //! | `catalog` | what passes, dialects and ops there are |
 //! | `error` | `RinductorError` |
 
@@ -30,7 +30,7 @@ mod _core {
     #[pymodule_export]
     use super::array::PyTensor;
     #[pymodule_export]
-    use super::cache::compile_text;
+    use super::cache::{compile_text, keep, kept, kept_executables, text_key};
     #[pymodule_export]
     use super::catalog::{list_dialects, list_ops, list_passes, op_treatment};
     #[pymodule_export]

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import graphs
@@ -30,6 +31,53 @@ torch.testing.assert_close(y, model(x))
 print(y.detach().numpy().tobytes().hex(), x.grad.numpy().tobytes().hex())
 """
 
+#: Models whose graphs have constants, symbols, control flow, functions of Python, and errors that speak of a line.
+GRAPHS = """
+import sys
+import torch
+from rinductor import _core, backend
+
+if len(sys.argv) > 1:
+    def refuse(*_):
+        raise AssertionError("this was compiled before")
+    _core.compile_text = refuse
+    backend.Compiler = refuse
+
+table = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
+
+def constants(x):
+    return x + torch.tensor([1.5, 2.5, float("inf")]) * torch.full((), 2.0)
+
+def branches(x):
+    return torch.cond(x.sum() > 0, lambda x: x.sin() + 1, lambda x: x.cos() - 1, (x,))
+
+def sizes(x):
+    return (x @ x.t()).softmax(-1) * x.shape[0] + x.numel() // 2
+
+def rows(x, k):
+    return table[k].exp() + x
+
+def spectrum(x):
+    return torch.fft.fft(x).abs() * 2
+
+def drop(x):
+    return torch.nn.functional.dropout(x, 0.5) + torch.rand(3)
+
+def run(f, *args, **options):
+    torch.manual_seed(0)
+    print(f.__name__, torch.compile(f, backend="rinductor", fullgraph=True, **options)(*args).tolist())
+
+x = torch.linspace(-1, 2, 12).reshape(4, 3)
+for f in (constants, branches, spectrum, drop):
+    run(f, x)
+run(sizes, x, dynamic=True)
+run(rows, torch.ones(2, 4), torch.tensor([0, 2]))
+try:
+    run(rows, torch.ones(2, 4), torch.tensor([0, 7]))
+except IndexError as error:
+    print(error)
+"""
+
 
 class Cache(unittest.TestCase):
     def setUp(self):
@@ -37,11 +85,11 @@ class Cache(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name) / "cache"
 
-    def start(self, script, **variables):
+    def start(self, script, *arguments, **variables):
         """A process whose cache is the folder."""
         env = os.environ | {"RINDUCTOR_CACHE_DIR": str(self.folder), "RINDUCTOR_CACHE": "1"} | variables
         return subprocess.Popen(
-            [sys.executable, "-c", script], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", script, *arguments], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
     def end(self, process):
@@ -50,8 +98,8 @@ class Cache(unittest.TestCase):
         self.assertEqual(process.returncode, 0, err)
         return out, err
 
-    def run_script(self, script, **variables):
-        return self.end(self.start(script, **variables))
+    def run_script(self, script, *arguments, **variables):
+        return self.end(self.start(script, *arguments, **variables))
 
     def entries(self):
         """The entries, with what tells a new file from an old one."""
@@ -65,6 +113,37 @@ class Cache(unittest.TestCase):
             self.assertGreaterEqual(len(kept), len(before) + least)
             self.assertEqual(self.run_script(script), first)
             self.assertEqual(self.entries(), kept)
+
+    def test_graphs_are_neither_planned_nor_compiled_again(self):
+        first, said = self.run_script(GRAPHS)
+        self.assertEqual(said, "")
+        self.assertIn("index 7 is out of", first)
+        self.assertIn("in aten.index.Tensor (", first)
+        kept = self.entries()
+        self.assertEqual(self.run_script(GRAPHS, "again"), (first, ""))
+        self.assertEqual(self.entries(), kept)
+        # Without what the graphs need, they are compiled as before.
+        graphs = [p for p in self.folder.iterdir() if b'{"source"' in p.read_bytes()]
+        self.assertGreater(len(graphs), 5)
+        self.assertGreater(len(kept), len(graphs))
+        for entry in self.folder.iterdir():
+            if entry not in graphs:
+                entry.unlink()
+        self.assertEqual(self.run_script(GRAPHS), (first, ""))
+        self.assertEqual(self.entries().keys(), kept.keys())
+
+    def test_a_graph_that_means_nothing_is_compiled_again(self):
+        from rinductor import kept
+
+        for bytes in (b"", b"[]", b"{}", b'{"source": "", "calls": [["a", "b"]], "objects": {}}',
+                      b'{"source": "", "calls": [], "objects": {"f": ["function", "os", "none_such"]}}',
+                      b'{"source": "", "calls": [], "objects": {"f": ["mystery"]}}'):  # fmt: skip
+            with (
+                unittest.mock.patch.object(kept._core, "kept", return_value=bytes),
+                self.assertLogs("rinductor", "WARNING") as said,
+            ):
+                self.assertIsNone(kept.find([], None, {}, None))
+            self.assertIn("is not used", said.output[0])
 
     def test_a_bad_entry_is_replaced_with_a_warning(self):
         first, said = self.run_script(PLAIN)

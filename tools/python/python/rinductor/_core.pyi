@@ -42,6 +42,18 @@ def op_treatment(name: str) -> Literal["lowered", "decomposed", "extern", "opaqu
 def compile_text(text: str, name: str = "<string>", pipeline: str = "cpu", threads: int = 0) -> Executable:
     """Compiles the only public function of a text, or takes what the cache on disk has of it."""
 
+def text_key(text: str, pipeline: str) -> str:
+    """What the cache calls the executable that `compile_text` makes of a text."""
+
+def kept_executables(keys: list[str]) -> list[Executable] | None:
+    """The executables that the cache has under keys that `text_key` has given; None if it has not all of them."""
+
+def kept(parts: list[bytes]) -> bytes | None:
+    """The bytes that were kept for these parts of a key."""
+
+def keep(parts: list[bytes], value: bytes) -> None:
+    """Keeps bytes for these parts of a key."""
+
 class Module:
     """A module of IR: functions at any level, as text, passes and interpreters see them."""
 

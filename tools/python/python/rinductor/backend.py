@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from . import _core, dump, partition, wrapper
+from . import _core, dump, kept, partition, wrapper
 from .export import function_text
 from .partition import Segment
 from .spelling import NotSpelled
@@ -132,6 +132,8 @@ def random(gm, settings):
 
     if settings.fallback_random or inductor_config.fallback_random:
         return
+    if not any(isinstance(n.target, torch._ops.OpOverload) and partition.draws(n.target) for n in gm.graph.nodes):
+        return  # searching for patterns takes a while
     from torch._inductor.fx_passes.replace_random import replace_random_passes
     from torch._inductor.virtualized import V
 
@@ -151,7 +153,7 @@ def compile_graph(gm, example_inputs, *, kind, settings):
     if kind == "infer":
         random(gm, settings)
     try:
-        run, report, executables = Compiler(gm, kind, number, settings).compile()
+        run, report, executables = known_or_compiled(gm, kind, number, settings)
     except torch._dynamo.exc.RestartAnalysis:
         raise
     except Exception as error:
@@ -179,6 +181,25 @@ def compile_graph(gm, example_inputs, *, kind, settings):
     return call
 
 
+def known_or_compiled(gm, kind, number, settings):
+    """The function of a graph, what became of it (of a graph that was kept nobody asks), and its compiled parts."""
+    name = f"<rinductor {kind} {number}>"
+    # Who looks at stages wants to see them made.
+    looked_at = settings.dump_dir or settings.observers or os.environ.get("RINDUCTOR_REMARKS")
+    parts = None if looked_at else kept.key(gm, kind, settings.pipeline, index_line)
+    if parts:
+        with _lock:
+            found = kept.find(parts, gm, _executables, placed)
+        if found:
+            text, scope, executables = found
+            return wrapper.function(text, scope, name), None, executables
+    compiler = Compiler(gm, kind, number, settings)
+    source, report = compiler.compile()
+    if parts:
+        kept.keep(parts, source, compiler.calls)
+    return wrapper.function(source.text(), dict(source.globals), name), report, compiler.executables
+
+
 class Compiler:
     """One graph on its way."""
 
@@ -186,11 +207,13 @@ class Compiler:
         self.gm, self.kind, self.number, self.settings = gm, kind, number, settings
         self.refused = {}
         self.executables = []
+        #: Of each segment what the source calls it, the key of its executable, and what its errors say of where it is.
+        self.calls = []
         #: The symbols that have a value when the graph runs.
         self.known = set()
 
     def compile(self):
-        """The function, what became of the graph, and the compiled parts of it."""
+        """The source of the function, and what became of the graph."""
         stage = dump.Stage(self.settings.dump_dir, f"{self.number:03}-{self.kind}", self.settings.pipeline)
         stage.graph(self.gm)
         partition.sink_copies(self.gm)
@@ -208,13 +231,14 @@ class Compiler:
                     calls[step] = self.segment(step, stage)
             if len(self.refused) == before:
                 break
-        source = wrapper.Wrapper(self.gm, plan, calls).write()
-        run, text = source.compile(f"<rinductor {self.kind} {self.number}>")
-        stage.wrapper(text)
+        writer = wrapper.Wrapper(self.gm, plan, calls)
+        source = writer.write()
+        self.calls = [(name, s.key, s.where) for s, name in writer.segments.items()]
+        stage.wrapper(source.text())
         report = Report(self.kind)
         report.segments = [(s.nodes, s.kernels) for s in plan.steps if isinstance(s, Segment)]
         report.calls = [(n, plan.reasons.get(n, "")) for n in plan.steps if not isinstance(n, Segment)]
-        return run, report, self.executables
+        return source, report
 
     def segment(self, segment, stage):
         """Compiles one segment; what is found to be impossible is added to `refused`, and None given."""
@@ -242,7 +266,7 @@ class Compiler:
             return None
         stage.segment(segment.level, text.text)
         try:
-            executable = compiled(text.text, self.settings.pipeline)
+            segment.key, executable = compiled(text.text, self.settings.pipeline)
         except _core.RinductorError as error:
             self.blame(segment, text, error)
             return None
@@ -253,8 +277,9 @@ class Compiler:
             self.refuse_all(segment, f"an error of the compiler: {error}")
             return None
         segment.kernels = executable.kernels
+        segment.where = "; ".join(dict.fromkeys(filter(None, map(index_line, segment.nodes))))
         self.executables.append(executable)
-        return placed(segment, executable.call_torch)
+        return placed(executable.call_torch, segment.where)
 
     def blame(self, segment, text, error):
         """Finds the node that an error speaks of."""
@@ -274,12 +299,10 @@ class Compiler:
         self.refused |= dict.fromkeys(segment.nodes, why)
 
 
-def placed(segment, call):
+def placed(call, where):
     """The call of a segment; if ops in it read by index, an index out of range says which they are and where the model has them."""
-    ops = [n for n in segment.nodes if reads_by_index(n.target)]
-    if not ops:
+    if not where:
         return call
-    where = "; ".join(dict.fromkeys(f"{n.target} ({line_of(n)})" for n in ops))
 
     def located(args):
         try:
@@ -288,6 +311,11 @@ def placed(segment, call):
             raise IndexError(f"{error}, in {where}") from None
 
     return located
+
+
+def index_line(node):
+    """Of an op that reads by index: which it is, and where the model has it."""
+    return f"{node.target} ({line_of(node)})" if node.op == "call_function" and reads_by_index(node.target) else ""
 
 
 @functools.cache
@@ -315,22 +343,23 @@ def keeps(node):
     return node.op in ("placeholder", "output") or partition.is_ordered(node) or node.is_impure()
 
 
+#: What was compiled or found, by its key.
 _executables = {}
 
 
 def compiled(text, pipeline):
-    """The executable of a function; the same text is compiled once in a process, and once on a machine as long as the cache keeps it."""
+    """The key and the executable of a function; the same text is compiled once in a process, and once on a machine as long as the cache keeps it."""
     remarks = os.environ.get("RINDUCTOR_REMARKS")
     if remarks:
         show_remarks(text, pipeline, remarks)
-    key = (text, pipeline)
+    key = _core.text_key(text, pipeline)
     with _lock:
         found = _executables.get(key)
     if found is None:
         found = _core.compile_text(text, "graph.ir", pipeline)
         with _lock:
             _executables[key] = found
-    return found
+    return key, found
 
 
 def show_remarks(text, pipeline, wanted):

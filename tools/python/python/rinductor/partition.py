@@ -38,6 +38,10 @@ class Segment:
     nodes: list[Node] = field(default_factory=list)
     inputs: list[Node] = field(default_factory=list)
     outputs: list[Node] = field(default_factory=list)
+    #: Of its executable, when it is compiled: the key, how many kernels it runs, and what its errors say of where it is.
+    key: str = ""
+    kernels: int = 0
+    where: str = ""
 
 
 @dataclass

@@ -20,6 +20,8 @@ class Source:
         self.reserved = set()
         self.globals = {"torch": torch, "math": math}
         self.objects = {}
+        #: Which of the globals are constants of the graph, and which.
+        self.attributes = {}
 
     def emit(self, text):
         self.lines.append("    " + text)
@@ -35,11 +37,15 @@ class Source:
             self.objects[key] = name
         return self.objects[key]
 
-    def compile(self, filename):
-        text = "def call(args):\n" + "\n".join(self.lines) + "\n"
-        scope = dict(self.globals)
-        exec(compile(text, filename, "exec"), scope)
-        return scope["call"], text
+    def text(self):
+        """The function as Python."""
+        return "def call(args):\n" + "\n".join(self.lines) + "\n"
+
+
+def function(text, scope, filename):
+    """The function `call` of a source, whose globals are `scope`."""
+    exec(compile(text, filename, "exec"), scope)
+    return scope["call"]
 
 
 def python_expression(expr):
@@ -56,6 +62,8 @@ class Wrapper:
         self.bound = bound_symbols(gm)
         self.calls = {s for s in plan.steps if isinstance(s, Node)}
         self.known = set()
+        #: What the source calls each segment.
+        self.segments = {}
         self.names = {}
         self.taken = {"args", "call", *(str(s) for s in symbols_of(gm))}
         for node in gm.graph.nodes:
@@ -162,7 +170,9 @@ class Wrapper:
             owner = self.gm
             for part in node.target.split("."):
                 owner = getattr(owner, part)
-            self.source.emit(f"{self.name(node)} = {self.source.object(node.target.replace('.', '_'), owner)}")
+            constant = self.source.object(node.target.replace(".", "_"), owner)
+            self.source.attributes[constant] = node.target
+            self.source.emit(f"{self.name(node)} = {constant}")
             return
         target = node.target
         if isinstance(target, torch._ops.OpOverload):
@@ -194,6 +204,7 @@ class Wrapper:
     def segment(self, segment):
         """A call of compiled code."""
         run = self.source.object(f"segment_{segment.level}", self.executables[segment])
+        self.segments[segment] = run
         values = [self.name(n) for n in segment.inputs] + [str(s) for s in segment.symbols]
         call = f"{run}([{', '.join(values)}])"
         if segment.outputs:
