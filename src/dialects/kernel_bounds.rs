@@ -4,7 +4,7 @@
 use super::kernels::{self, Axis, PositionOp};
 use super::loops::{Access, sizes_of};
 use crate::ir::{Def, Ir, Op, Value};
-use rinductor_index::{Atom, Expr, Exprs, Ranges};
+use rinductor_index::{Atom, Expr, Exprs};
 
 /// A coordinate of an access without a guard.
 #[derive(Clone, Debug)]
@@ -110,7 +110,7 @@ pub fn outside(exprs: &mut Exprs, reach: &Reach, symbol: &dyn Fn(Atom) -> Option
         }
     }
     let mut dims: Vec<(usize, i64)> = Vec::new();
-    let mut env = Ranges::of_sizes(0);
+    let mut env = exprs.facts();
     let mut fixed = Vec::new();
     for atom in exprs.atoms(reach.value) {
         match atom {

@@ -97,7 +97,7 @@ fn info_of(def: &OpDef, core: &OpInfo) -> OpInfo {
 pub fn verify(library: &Library, ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
     let mut wrong = Vec::new();
     let mut defs: FxHashMap<Name, Option<&OpDef>> = FxHashMap::default();
-    let setting = Setting { facts: rinductor_index::Ranges::of_sizes(0), externs: None };
+    let setting = Setting { facts: ir.exprs.facts(), externs: None };
     for op in std::iter::once(root).chain(ir.nested_ops(root)) {
         let def = *defs.entry(ir.op(op).name).or_insert_with(|| library.op(ir.op_name(op)));
         let Some(def) = def else { continue };

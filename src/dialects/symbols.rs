@@ -1,7 +1,7 @@
 //! Symbolic integers: which expression over symbols an `index` value is.
 
 use super::loops;
-use super::{aten, sym};
+use super::{aten, func, sym};
 use crate::ir::{Def, Ir, Op, Value};
 use rinductor_index::{Atom, Expr, Exprs, Range, Ranges, SymId};
 
@@ -27,7 +27,7 @@ pub fn argument_attr(ir: &Ir, func: Op, index: usize, name: &str) -> Option<crat
     ir.dict_get(*dict, name)
 }
 
-/// What is known of the symbols of a function: they are not negative, and within `aten.min` and `aten.max` where an argument says so (PyTorch,
+/// What is known of the symbols of a function: they are not negative unless an argument says so, and within its `aten.min` and `aten.max` (PyTorch,
 /// which specialises 0 and 1, says 2 and more).
 pub fn facts(ir: &mut Ir, func: Op) -> Ranges {
     let mut exprs = std::mem::take(&mut ir.exprs);
@@ -38,7 +38,7 @@ pub fn facts(ir: &mut Ir, func: Op) -> Ranges {
 
 /// As [`facts`], in an arena of the caller's that has the symbols of the IR.
 pub fn facts_in(ir: &Ir, exprs: &mut Exprs, func: Op) -> Ranges {
-    let mut facts = Ranges::of_sizes(0);
+    let mut facts = exprs.facts();
     let args = ir.body(func).map_or(0, |b| ir.block_args(b).len());
     for k in 0..args {
         let Some(symbol) = argument_symbol_in(ir, exprs, func, k) else { continue };
@@ -51,6 +51,23 @@ pub fn facts_in(ir: &Ir, exprs: &mut Exprs, func: Op) -> Ranges {
         }
     }
     facts
+}
+
+/// Takes note in the arena of expressions which symbols arguments let be negative (`aten.min` below 0): those of one name are one symbol in
+/// all functions of a module.
+pub fn note_signed(ir: &mut Ir) {
+    for func in ir.ops_named(ir.module(), func::FuncOp::NAME) {
+        let args = ir.body(func).map_or(0, |b| ir.block_args(b).len());
+        for k in 0..args {
+            let least = argument_attr(ir, func, k, "aten.min").and_then(|a| ir.as_int(a));
+            if least.is_some_and(|n| n < 0)
+                && let Some(symbol) = argument_symbol(ir, func, k)
+                && let Some(Atom::Sym(symbol)) = ir.exprs.as_atom(symbol)
+            {
+                ir.exprs.set_signed(symbol);
+            }
+        }
+    }
 }
 
 /// Checks a symbol's value in a call against what the compiler took to hold of it.

@@ -3,6 +3,7 @@
 use super::io::read_input;
 use crate::defs::OpDef;
 use crate::dialects::library::{self, Library};
+use crate::dialects::symbols;
 use crate::ir::registry::Registry;
 use crate::ir::verify::verify;
 use crate::ir::{Ir, Op};
@@ -153,8 +154,7 @@ pub fn parse_part(
 ) -> Result<(Ir, Vec<Diagnostic>), Vec<Diagnostic>> {
     let options = ParseOptions::new(&dialects.registry).allow_unregistered(allow_unregistered);
     let (ir, diagnostics) = parse(sources, part, &options);
-    match ir {
-        Some(ir) => Ok((ir, diagnostics)),
-        None => Err(diagnostics),
-    }
+    let mut ir = ir.ok_or_else(|| diagnostics.clone())?;
+    symbols::note_signed(&mut ir);
+    Ok((ir, diagnostics))
 }

@@ -1,5 +1,6 @@
 //! Ids, nodes and the arena of expressions.
 
+use crate::range::{Range, Ranges};
 use std::num::NonZeroU32;
 
 use hashbrown::HashTable;
@@ -110,6 +111,8 @@ pub struct Exprs {
     table: HashTable<u32>,
     names: Vec<String>,
     symbols: FxHashMap<String, SymId>,
+    /// The symbols that are no sizes: they may be negative.
+    signed: Vec<SymId>,
     pub(crate) quotients: FxHashMap<(Expr, Expr), Expr>,
     /// How deep the calls of `floordiv` and of the search for quotients in sums are.
     pub(crate) dividing: u32,
@@ -126,6 +129,27 @@ impl Exprs {
     /// An arena without expressions.
     pub fn new() -> Exprs {
         Exprs::default()
+    }
+
+    /// Takes note that a symbol is no size, and may be negative.
+    pub fn set_signed(&mut self, symbol: SymId) {
+        if !self.is_signed(symbol) {
+            self.signed.push(symbol);
+        }
+    }
+
+    /// Whether a symbol may be negative.
+    pub fn is_signed(&self, symbol: SymId) -> bool {
+        self.signed.contains(&symbol)
+    }
+
+    /// What holds of dimensions and symbols wherever they stand: they are not negative, but for symbols that are no sizes.
+    pub fn facts(&self) -> Ranges {
+        let mut facts = Ranges::of_sizes(0);
+        for &symbol in &self.signed {
+            facts.set(Atom::Sym(symbol), Range { lo: None, hi: None });
+        }
+        facts
     }
 
     /// How many different nodes were made.

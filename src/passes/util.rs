@@ -1,7 +1,7 @@
 //! What several passes need: constants, and simplification of index expressions inside a nest.
 
 use crate::ir::{AttrData, InsertPoint, Ir, Loc, Type, TypeData, Value};
-use rinductor_index::{Atom, Expr, Range, Ranges};
+use rinductor_index::{Atom, Expr, Range};
 
 /// `arith.constant 0` of a scalar or vector type.
 pub fn zero_constant(ir: &mut Ir, ty: Type, loc: Loc, at: InsertPoint) -> Value {
@@ -35,7 +35,7 @@ pub fn splat(ir: &mut Ir, scalar: crate::ir::Attr, ty: Type) -> crate::ir::Attr 
 /// An expression simplified with what is known of the dimensions of a nest: dimension `k` lies in `[0, sizes[k])`, so a symbol that is the size of
 /// a dimension of the expression is at least 1 where that is computed.
 pub fn simplify_in(ir: &mut Ir, e: Expr, sizes: &[Expr]) -> Expr {
-    let mut ranges = Ranges::of_sizes(0);
+    let mut ranges = ir.exprs.facts();
     for (k, &size) in sizes.iter().enumerate() {
         ranges.set_extent(k as u32, size);
     }

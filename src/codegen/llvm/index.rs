@@ -172,7 +172,7 @@ impl<'c> Emitter<'_, 'c> {
         let again = |e: &Expr| self.is_nonnegative(*e, depth + 1);
         match self.exprs.node(e) {
             Node::Const(c) => *c >= 0,
-            Node::Sym(_) => true,
+            Node::Sym(s) => !self.exprs.is_signed(*s),
             Node::Dim(d) if *d < DATA => true,
             Node::Dim(d) => match self.ir.def(self.data[(*d - DATA) as usize]) {
                 Def::Result(op, _) => self.ir.is_op(op, kernels::PositionOp::NAME),

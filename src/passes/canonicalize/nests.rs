@@ -44,7 +44,7 @@ impl Nests {
             std::iter::successors(ir.parent_op(op), |&o| ir.parent_op(o)).find(|&o| ir.is_op(o, func::FuncOp::NAME));
         match func {
             Some(func) => self.facts.entry(func).or_insert_with(|| symbols::facts(ir, func)).clone(),
-            None => Ranges::of_sizes(0),
+            None => ir.exprs.facts(),
         }
     }
 

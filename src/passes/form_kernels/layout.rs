@@ -4,7 +4,7 @@ use crate::dialects::loops;
 use crate::dialects::loops::{Access, Dims, Nest, contiguous_strides, sizes_of, strides_of};
 use crate::ir::attr::Layout;
 use crate::ir::{AttrData, DYNAMIC, Ir, Type, TypeData};
-use rinductor_index::{Atom, Expr, Ranges};
+use rinductor_index::{Atom, Expr};
 
 /// The memref of these sizes, strides and offset: `strided<…>` when all are numbers, else an `#aten.layout`; nothing when contiguous.
 pub fn memref(ir: &mut Ir, element: Type, sizes: &[Expr], strides: &[Expr], offset: Expr) -> Type {
@@ -137,7 +137,8 @@ pub fn as_view(ir: &mut Ir, nest: &Nest, layout_of: &dyn Fn(&Ir, crate::ir::Valu
 /// Whether an expression can be the stride of a buffer, which is not walked backwards: what is turned round is read by index, or copied.
 pub fn is_stride(ir: &mut Ir, e: Expr) -> bool {
     let zero = ir.exprs.int(0);
-    !ir.exprs.has_dims(e) && ir.exprs.prove_le(zero, e, &Ranges::of_sizes(0)) == Some(true)
+    let facts = ir.exprs.facts();
+    !ir.exprs.has_dims(e) && ir.exprs.prove_le(zero, e, &facts) == Some(true)
 }
 
 /// Whether two layouts put every element at the same place: strides of dimensions of size 1 do not matter.

@@ -207,6 +207,21 @@ class Backend(unittest.TestCase):
             torch.testing.assert_close(run([x])[0], x.sin())
 
     def test_numbers_that_may_be_negative(self):
+        def bounds(x, n):
+            return (x * n + n).clamp(min=n // 2) - x[:, max(n % 3, 1) :].sum() * (n - 1)
+
+        def counted(x, n):
+            return torch.arange(n, n + 5) * 2 + x[0, 0]
+
+        def rolled(x, n):
+            return x.new_full((3,), n) + torch.roll(x, n, 0)[0, :3]
+
+        for f in (bounds, counted, rolled):
+            compiled = torch.compile(f, backend="rinductor", dynamic=True)
+            for n in (5, -7, 3, -1, 0, -100, 2**40):
+                x = torch.randn(6, 4)
+                torch.testing.assert_close(compiled(x, n), f(x, n))
+            self.assertIn("0 calls of torch", str(rinductor.explain(f, x, -5)))
         f = compiled(lambda x, n: F.pad(x, (n, n)) + n, dynamic=True)
         for n in (2, -1, 3):
             x = torch.randn(4, 6)

@@ -122,7 +122,6 @@ class Judge:
         self.refused = refused
         self.known = {}
         self.guesses = {}
-        self.negative = {}
         #: Why kernels cannot have what nodes compute, each looked at once though many read it.
         self.values = {}
 
@@ -178,22 +177,8 @@ class Judge:
         """Why kernels cannot have what a node computes, if so."""
         if node not in self.values:
             why = next(filter(None, map(unsupported, tensors_of(node))), None)
-            if not why and self.may_be_negative(node):
-                why = "a number that may be negative; compiled code takes symbols to be sizes"
             self.values[node] = why
         return self.values[node]
-
-    def may_be_negative(self, node):
-        """Whether a symbol in what a node computes may have a value below 0."""
-        for size in sizes_of(node):
-            env = size.node.shape_env
-            for symbol in size.node.expr.free_symbols:
-                if symbol not in self.negative:
-                    bounds = env.var_to_range.get(symbol)
-                    self.negative[symbol] = bounds is None or bool(bounds.lower < 0)
-                if self.negative[symbol]:
-                    return True
-        return False
 
     def is_guess(self, node):
         """Whether the sizes of a node may be others than the graph says: tracing has guessed what depends on data, for it or for what it reads."""
