@@ -560,6 +560,8 @@ pub enum ExprKind {
     /// `first k in list where c => e else d`: e for the first item for which c holds. Without `else` the last item needs no
     /// condition.
     First { binder: Binder, list: Box<Expr>, cond: Box<Expr>, body: Box<Expr>, other: Option<Box<Expr>> },
+    /// `fold s = start for k in list => e`: s is start, then e for each item in turn.
+    Fold { state: Binder, start: Box<Expr>, binder: Binder, list: Box<Expr>, body: Box<Expr> },
     /// Two operands.
     Binary { op: BinaryOp, lhs: Box<Expr>, rhs: Box<Expr> },
     /// `-x`.

@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// The files in the order in which they are read: a file of rules comes after the ops that it names.
-const FILES: [&str; 27] = [
+const FILES: [&str; 30] = [
     "builtin.dialect",
     "func.dialect",
     "arith.dialect",
@@ -32,6 +32,9 @@ const FILES: [&str; 27] = [
     "aten_create.dialect",
     "aten_index.dialect",
     "aten_pool.dialect",
+    "aten_pad.dialect",
+    "aten_resample.dialect",
+    "aten_foreach.dialect",
     "aten_scan.dialect",
     "aten_norm.dialect",
     "aten_loss.dialect",

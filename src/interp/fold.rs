@@ -34,6 +34,7 @@ impl Fold {
             "and" => vec![if dtype == DType::I1 { Scalar::bool(true) } else { Scalar::from_i64(dtype, -1) }],
             "maximum" => vec![Scalar::lowest(dtype).ok_or_else(|| Trap::new("complex numbers have no maximum"))?],
             "minimum" => vec![Scalar::highest(dtype).ok_or_else(|| Trap::new("complex numbers have no minimum"))?],
+            "logsumexp" => vec![f64_like(f64::NEG_INFINITY)],
             "argmax" => {
                 vec![
                     Scalar::lowest(dtype).ok_or_else(|| Trap::new("complex numbers have no maximum"))?,
@@ -100,6 +101,10 @@ impl Fold {
                 let m2 = self.state[1].to_f64() + delta * (v - mean);
                 self.state = vec![Scalar::f64(mean), Scalar::f64(m2), Scalar::f64(n)];
             }
+            "logsumexp" => {
+                let v = self.spread.as_mut().map_or(x, |s| s.push(x)).to_f64();
+                self.state[0] = Scalar::f64(log_add_exp(self.state[0].to_f64(), v));
+            }
             word => {
                 let op = match word {
                     "add" => ScalarOp::Add,
@@ -143,6 +148,16 @@ impl Fold {
             }
         }
     }
+}
+
+/// log(exp(a) + exp(b)) without overflow; NaN if either is.
+fn log_add_exp(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        return f64::NAN;
+    }
+    let (low, high) = (a.min(b), a.max(b));
+    // Of equal infinities the difference is no number.
+    if high.is_infinite() { high } else { high + (low - high).exp().ln_1p() }
 }
 
 fn greater(a: Scalar, b: Scalar) -> bool {

@@ -396,3 +396,8 @@ pub(super) fn result_names(op: &OpDef) -> Vec<Str> {
         Signature::Named(sig) => sig.results.iter().map(|r| r.name.text.clone()).collect(),
     }
 }
+
+/// Whether what an op gives is one list, of as many tensors as it is about.
+pub(super) fn gives_list(op: &OpDef) -> bool {
+    matches!(&op.signature, Signature::Schema(sig) if matches!(sig.results.as_slice(), [one] if one.ty.list))
+}

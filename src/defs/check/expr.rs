@@ -77,6 +77,23 @@ impl Checker<'_> {
                     None => value,
                 }
             }
+            ExprKind::Fold { state, start, binder, list, body } => {
+                let item = self.items_of(list);
+                let mut ty = self.expr(start);
+                // What is carried is of the first value's type at first, and of that of all of them from then on.
+                loop {
+                    let depth = self.vars.len();
+                    self.bind_all(state, &ty, start.span);
+                    self.bind_all(binder, &item, list.span);
+                    let next = self.expr(body);
+                    self.vars.truncate(depth);
+                    let all = self.joined(&ty, &next, body.span);
+                    if all == ty {
+                        return all;
+                    }
+                    ty = all;
+                }
+            }
             ExprKind::Binary { op, lhs, rhs } => self.binary(*op, lhs, rhs, span),
             ExprKind::Neg(e) => self.number(e),
             ExprKind::Not(e) => {

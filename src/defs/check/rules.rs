@@ -1,6 +1,6 @@
 //! Rewrite rules: patterns, replacements, conditions.
 
-use super::clauses::result_names;
+use super::clauses::{gives_list, result_names};
 use super::expr::literal_type;
 use super::{Checker, type_of_attr, type_of_operand, type_of_param};
 use crate::ast::*;
@@ -79,6 +79,7 @@ impl<'a> Checker<'a> {
                 self.error(rule.replacement.span, message);
             }
             (ty, 1) if ty.fits(&Ty::Tensor) || ty.fits(&Ty::Number) => {}
+            (Ty::List(item), 1) if gives_list(op) && item.fits(&Ty::Tensor) => {}
             (Ty::Any, _) => {}
             (ty, n) => self.error(rule.replacement.span, format!("a value of type {ty} replaces {n} results")),
         }

@@ -56,6 +56,19 @@ impl Evaluator<'_> {
                 let items = self.list_of(&items, list.span)?;
                 self.first(&items, binder, cond, body, other.as_deref(), span)
             }
+            ExprKind::Fold { state, start, binder, list, body } => {
+                let items = self.expr(list)?;
+                let items = self.list_of(&items, list.span)?;
+                let mut value = self.expr(start)?;
+                for item in items.iter() {
+                    let depth = self.vars.len();
+                    self.bind(state, value, start.span)?;
+                    self.bind(binder, item.clone(), list.span)?;
+                    value = self.expr(body)?;
+                    self.vars.truncate(depth);
+                }
+                Ok(value)
+            }
             ExprKind::Binary { op: op @ (BinaryOp::And | BinaryOp::Or), lhs, rhs } => self.logic(*op, lhs, rhs, span),
             ExprKind::Binary { op, lhs, rhs } => {
                 let lhs = self.expr(lhs)?;

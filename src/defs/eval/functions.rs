@@ -82,7 +82,11 @@ impl Evaluator<'_> {
                 }
                 let entry = Indirect { value: *node, size, bounds, guard: self.guard };
                 let dim = self.graph.indirect(entry);
-                self.facts.set_extent(dim, size);
+                match self.exprs.as_int(size) {
+                    // There is one place at most, but whether the value says that place must be looked at: it is no constant.
+                    Some(..=1) if bounds != Bounds::Trust => self.facts.set_dim(dim, 0, None),
+                    _ => self.facts.set_extent(dim, size),
+                }
                 Ok(Value::Int(self.exprs.dim(dim)))
             }
             other => Err(EvalError::new(span, format!("{} is not an index", other.kind()))),

@@ -20,6 +20,9 @@ const ATEN: &str = dialects!(
     "aten_create",
     "aten_index",
     "aten_pool",
+    "aten_pad",
+    "aten_resample",
+    "aten_foreach",
     "aten_scan"
 );
 

@@ -138,6 +138,21 @@ impl Reader {
                     other,
                 }
             }
+            Rule::fold_expr => {
+                let (mut binders, mut parts) = (Vec::new(), Vec::new());
+                for part in pair.into_inner() {
+                    match part.as_rule() {
+                        Rule::binder => binders.push(self.binder(part)),
+                        Rule::expr => parts.push(Box::new(self.expr(part))),
+                        _ => {}
+                    }
+                }
+                let (mut binders, mut parts) = (binders.into_iter(), parts.into_iter());
+                let mut binder = || binders.next().unwrap_or(Binder::Each(Vec::new()));
+                let mut next = || parts.next().unwrap_or_else(|| Box::new(Self::none(span)));
+                let (state, start) = (binder(), next());
+                ExprKind::Fold { state, start, binder: binder(), list: next(), body: next() }
+            }
             Rule::match_expr => {
                 let mut on = None;
                 let mut arms = Vec::new();

@@ -132,7 +132,7 @@ pub fn scan(
 fn unsupported(ir: &Ir, nest: &Nest, combiner: &str) -> Diagnostic {
     let place = ir.place(ir.op(nest.op).loc);
     Diagnostic::error(place, format!("'loops.scan' with {combiner} has no kernel"))
-        .help("decompose it into add, mul, maximum, minimum, argmax or argmin scans")
+        .help("decompose it into add, mul, maximum, minimum, logsumexp, argmax or argmin scans")
 }
 
 /// The value that changes nothing.
@@ -145,6 +145,7 @@ fn identity(ir: &mut Ir, combiner: &str, element: Type) -> Option<Attr> {
         "and" => Scalar::from_i64(dtype, -1),
         "maximum" | "argmax" => Scalar::lowest(dtype)?,
         "minimum" | "argmin" => Scalar::highest(dtype)?,
+        "logsumexp" => Scalar::lowest(dtype)?,
         _ => return None,
     };
     crate::dialects::scalar_attr(ir, value)
@@ -181,10 +182,30 @@ fn combine(ir: &mut Ir, combiner: &str, old: &[Value], new: &[Value], loc: Loc, 
         ("and", false) => "arith.andi",
         ("or", false) => "arith.ori",
         ("xor", false) => "arith.xori",
+        ("logsumexp", true) => return Some(vec![log_add_exp(ir, old[0], new[0], loc, at)]),
         ("argmax" | "argmin", _) => return arg_combine(ir, combiner == "argmax", (float, unsigned), old, new, loc, at),
         _ => return None,
     };
     Some(vec![ir.create_value(op, &[old[0], new[0]], ty, &[], loc, at)])
+}
+
+/// log(exp(a) + exp(b)) without overflow: max + log1p(exp(min - max)); of equal infinities, whose difference is no number, the maximum.
+fn log_add_exp(ir: &mut Ir, a: Value, b: Value, loc: Loc, at: InsertPoint) -> Value {
+    let ty = ir.value_type(a);
+    let bool_ty = ir.int_type(1);
+    let bool_ty = ir.with_element(ty, bool_ty);
+    let binary = |ir: &mut Ir, name: &str, x, y| ir.create_value(name, &[x, y], ty, &[], loc, at);
+    let high = binary(ir, "arith.maximumf", a, b);
+    let low = binary(ir, "arith.minimumf", a, b);
+    let apart = binary(ir, "arith.subf", low, high);
+    let less = ir.create_value("math.exp", &[apart], ty, &[], loc, at);
+    let more = ir.create_value("math.log1p", &[less], ty, &[], loc, at);
+    let sum = binary(ir, "arith.addf", high, more);
+    // MLIR's number of the predicate oeq is 1.
+    let equal = ir.i64_attr(1);
+    let gone = binary(ir, "arith.subf", high, high);
+    let finite = ir.create_value("arith.cmpf", &[gone, gone], bool_ty, &[("predicate", equal)], loc, at);
+    ir.create_value("arith.select", &[finite, sum, high], ty, &[], loc, at)
 }
 
 /// `new` takes the place of `old` when it is at least as good (torch's cummax keeps the last of equals) or NaN.

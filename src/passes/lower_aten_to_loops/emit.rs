@@ -141,7 +141,7 @@ impl Emitter<'_> {
                 (loops::ReduceOp::NAME, &nest.space, over)
             }
             NestKind::Scan { dim, combiner } => {
-                props.push(word(ir, self.combiner(ir, *combiner)?));
+                props.push(word(ir, combiner.word()));
                 props.push(("dim", ir.i64_attr(*dim as i64)));
                 (loops::ScanOp::NAME, &nest.space, none)
             }

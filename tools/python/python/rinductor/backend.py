@@ -123,7 +123,25 @@ def decompositions():
     for op in (aten.max_unpool2d, aten.max_unpool3d, aten.addcdiv, aten.take, aten.index_select, aten.index_fill):
         for overload in op.overloads():
             table.pop(getattr(op, overload), None)
+    for op in (aten.bernoulli.default, aten.bernoulli.p):
+        if op in table:
+            table[op] = of_probabilities(table[op])
     return table
+
+
+def of_probabilities(draw):
+    """A decomposition of `bernoulli` that looks at the probabilities, as eager does: numbers at once, tensors when the graph runs."""
+
+    @functools.wraps(draw)
+    def checked(self, *args, **kwargs):
+        p = args[0] if args else kwargs.get("p", self)
+        if isinstance(p, torch.Tensor):
+            torch.ops.aten._assert_async.msg(((p >= 0) & (p <= 1)).all(), "bernoulli: p is not in [0, 1]")
+        elif not 0 <= p <= 1:
+            raise RuntimeError(f"bernoulli: p = {p} is not in [0, 1]")
+        return draw(self, *args, **kwargs)
+
+    return checked
 
 
 def random(gm, settings):
