@@ -222,12 +222,12 @@ fn arg_combine(
     let (ty, pos_ty) = (ir.value_type(best), ir.value_type(where_best));
     let bool_ty = ir.int_type(1);
     let bool_ty = ir.with_element(ty, bool_ty);
-    // MLIR's numbers of the predicates: cmpf oge = 3, ole = 5, uno = 14; cmpi sge = 5, sle = 3, uge = 9, ule = 7.
+    // MLIR's numbers of the predicates: cmpf oge = 3, ole = 5, une = 13; cmpi sge = 5, sle = 3, uge = 9, ule = 7.
     let takes = if float {
         let predicate = ir.i64_attr(if max { 3 } else { 5 });
         let better = ir.create_value("arith.cmpf", &[value, best], bool_ty, &[("predicate", predicate)], loc, at);
-        let uno = ir.i64_attr(14);
-        let nan = ir.create_value("arith.cmpf", &[value, value], bool_ty, &[("predicate", uno)], loc, at);
+        let une = ir.i64_attr(13);
+        let nan = ir.create_value("arith.cmpf", &[value, value], bool_ty, &[("predicate", une)], loc, at);
         ir.create_value("arith.ori", &[better, nan], bool_ty, &[], loc, at)
     } else {
         let number = match (max, unsigned) {

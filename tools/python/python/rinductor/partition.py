@@ -24,6 +24,14 @@ COMPILED = {
 
 #: Ops of which eager does not say which of equal elements they take, though people see it.
 TIES = {"aten.topk", "aten.kthvalue", "aten.sort", "aten.sort.stable"}
+#: Ops whose kernels are slower than eager's by so much that torch is called, though they have a definition: CPU time of one thread, in times of eager's.
+#: Of the linear ones the one in two dimensions was measured; the others are made like it.
+SLOW = {
+    "aten._adaptive_avg_pool3d_backward": "eager is 21 times as fast",
+    "aten.index_reduce": "eager is 13 times as fast",
+} | dict.fromkeys(
+    ("aten.upsample_linear1d_backward", "aten.upsample_bilinear2d_backward", "aten.upsample_trilinear3d_backward"), "eager is 9 times as fast in two dimensions"
+)
 #: Ops whose sizes depend on data though torch does not say so.
 UNTAGGED = {"aten._unique"}
 #: Random ops whose numbers follow from a seed that they are given.
@@ -148,6 +156,8 @@ class Judge:
             return "its numbers come from torch's generator"
         if name in TIES and node.kwargs.get("stable") is not True:
             return "which of equal elements it takes is eager's own choice"
+        if name in SLOW:
+            return SLOW[name]
         if target is torch.ops.aten.copy_.default:
             if not (isinstance(node.args[0], Node) and node.args[0].op == "placeholder"):
                 return "it writes what is no input"
