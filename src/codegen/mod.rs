@@ -1,11 +1,14 @@
 //! Emitters: from the kernel level to what a machine or another compiler reads.
 
 pub mod backend;
+pub mod combiner;
 pub mod kernel;
 pub mod literal;
 #[cfg(feature = "llvm")]
 pub mod llvm;
+pub mod rounding;
 #[cfg(all(test, feature = "llvm"))]
 pub(crate) mod sample;
 pub mod team;
 pub mod threads;
+pub mod triton;

@@ -10,7 +10,7 @@ use rinductor_index::{Atom, Expr, Exprs, Node};
 use rinductor_support::{FxHashMap, FxHashSet};
 
 /// The greatest tile of an axis.
-pub const MAX_TILE: i64 = 1024;
+pub const MAX_TILE: i64 = 8192;
 
 /// What is wrong with the kernel level below `root`, whose ops have the parts that their signatures say.
 pub fn verify(ir: &mut Ir, root: Op) -> Vec<Diagnostic> {

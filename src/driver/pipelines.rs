@@ -21,9 +21,9 @@ pub static PIPELINES: &[NamedPipeline] = &[
     },
     NamedPipeline {
         name: "gpu",
-        summary: "from the aten graph to kernels whose tiles an emitter for the GPU chooses",
+        summary: "from the aten graph to kernels with the tiles of a GPU, every value in a buffer of its own",
         text: "aten-decompose,aten-canonicalize,cse,dce,lower-aten-to-loops,loops-inline,canonicalize,cse,dce,\
-               loops-fuse,form-kernels,cse,dce,plan-memory",
+               loops-split-reductions,loops-fuse,form-kernels,cse,dce,kernels-tile{target=gpu}",
     },
 ];
 

@@ -1,17 +1,22 @@
 //! `rinductor-translate`: from IR to what is not IR, by one table of translations.
 
 use super::program::{self, Program};
+use super::session::Dialects;
 use super::{Io, args, help};
+use crate::codegen::triton::Extent;
 use crate::ir::Ir;
 use crate::support::Diagnostic;
 use clap::Command;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What a translation may be told.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Settings {
     /// `--target-cpu`.
     pub target_cpu: Option<String>,
+    /// The dialects that are known; those that come with the compiler if it does not say.
+    pub dialects: Option<Arc<Dialects>>,
 }
 
 /// Makes the bytes of a translation.
@@ -56,7 +61,29 @@ pub static TABLE: &[Translation] = &[
         text: false,
         run: llvm::shared_library,
     },
+    Translation {
+        name: "triton",
+        summary: "a Python module with the kernels in Triton and the function that runs them",
+        text: true,
+        run: triton,
+    },
+    Translation {
+        name: "triton-kernels",
+        summary: "the same without what makes the module a program: random arguments, --check and --bench",
+        text: true,
+        run: triton_kernels,
+    },
 ];
+
+fn triton(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
+    let dialects = settings.dialects.clone().unwrap_or_else(Dialects::builtin);
+    crate::codegen::triton::emit(ir, &*dialects, Extent::Program).map(String::into_bytes)
+}
+
+fn triton_kernels(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
+    let dialects = settings.dialects.clone().unwrap_or_else(Dialects::builtin);
+    crate::codegen::triton::emit(ir, &*dialects, Extent::Kernels).map(String::into_bytes)
+}
 
 /// What is made of the compiler's own tables, without an input.
 const DOCS: &[(&str, &str)] = &[("pass-docs", "documentation of all passes, in Markdown")];
@@ -85,7 +112,10 @@ pub fn main_translate(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
         } else {
             let translation = TABLE.iter().find(|t| t.name == to);
             let translation = translation.ok_or_else(|| format!("there is no translation '{to}'"))?;
-            let settings = Settings { target_cpu: program.text("target-cpu").map(str::to_string) };
+            let settings = Settings {
+                target_cpu: program.text("target-cpu").map(str::to_string),
+                dialects: Some(program.dialects.clone()),
+            };
             (translation.run)(&program.module(io)?.0, &settings)?
         };
         program.write(program.text("output").unwrap_or("-"), bytes, io)?;

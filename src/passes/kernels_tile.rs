@@ -18,18 +18,35 @@
 //!   kernels.store %w, %y[%xi] : vector<8xf32>
 //! }
 //! ```
-//! Which axis and how many points is decided in `sched::tile`.
+//! Which axis and how many points is decided in `sched::tile`. With `target=gpu` several axes get tiles, by `sched::tile_gpu`, and a scatter that
+//! was walked in order becomes parallel.
+
+mod parallel;
+
+pub use parallel::is_atomic;
 
 use crate::dialects::kernels::{self, Axis};
 use crate::ir::{AttrData, InsertPoint, Ir, Op, Type, TypeData, Value};
 use crate::pass::{Changed, Level, Pass, PassContext};
 use crate::pass_options;
-use crate::sched::tile;
+use crate::sched::{tile, tile_gpu};
 use crate::support::Diagnostic;
 use rinductor_support::{FxHashMap, FxHashSet};
 
+crate::option_enum! {
+    /// For what a kernel is tiled.
+    pub enum Target {
+        /// A CPU.
+        Cpu = "cpu",
+        /// A GPU.
+        Gpu = "gpu",
+    }
+}
+
 pass_options! {
     pub struct Options {
+        /// For what: `cpu` (one tile, as wide as a vector register) or `gpu` (a tile on several axes).
+        target: Target = Target::Cpu,
         /// Width of a vector register in bytes; 0 for that of this machine.
         vector_bytes: i64 = 0,
     }
@@ -51,6 +68,9 @@ fn run(ir: &mut Ir, func: Op, options: &Options, cx: &mut PassContext) -> Result
     if axes.iter().any(|a| a.tile != 1) {
         return Ok(Changed::No); // tiled by hand or before
     }
+    if options.target == Target::Gpu {
+        return Ok(for_gpu(ir, func, axes, cx));
+    }
     let bytes = if options.vector_bytes > 0 { options.vector_bytes } else { host_vector_bytes() };
     let Some(choice) = tile::choose(ir, func, &axes, bytes) else { return Ok(Changed::No) };
     cx.remark(ir, func, format!("tile {} on {}", choice.tile, choice.why));
@@ -68,6 +88,23 @@ fn run(ir: &mut Ir, func: Op, options: &Options, cx: &mut PassContext) -> Result
     Widen { axes: &axes, axis, varying, widened: FxHashMap::default() }.run(ir, func);
     cx.count("tiled", 1);
     Ok(Changed::Yes)
+}
+
+fn for_gpu(ir: &mut Ir, func: Op, mut axes: Vec<Axis>, cx: &mut PassContext) -> Changed {
+    let flat = parallel::flatten(ir, func, &mut axes);
+    let choice = tile_gpu::choose(ir, func, &axes);
+    cx.remark(ir, func, format!("tiles {:?}: {}", choice.tiles, choice.why));
+    for (axis, &tile) in choice.tiles.iter().enumerate().filter(|(_, t)| **t > 1) {
+        let varying = tile::varying_values(ir, func, &axes, axis);
+        axes[axis].tile = tile;
+        Widen { axes: &axes, axis, varying, widened: FxHashMap::default() }.run(ir, func);
+    }
+    if axes.iter().all(|a| a.tile == 1) && !flat {
+        return Changed::No;
+    }
+    kernels::set_axes(ir, func, &axes);
+    cx.count("tiled", 1);
+    Changed::Yes
 }
 
 /// The width of the widest vector registers of this machine.

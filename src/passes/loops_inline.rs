@@ -123,14 +123,7 @@ pub fn inline_load(ir: &mut Ir, producer: &Nest, load: Op) -> Option<Value> {
     let mut dims = Dims::of_block(ir, consumer_body);
     let at_exprs = access.in_dims(ir, &mut dims);
     let sizes = ir.parent_op(load).and_then(|op| Nest::of(ir, op)).map(|n| n.sizes()).unwrap_or_default();
-    let mut copy = Copy {
-        at: InsertPoint::Before(load),
-        guard: access.guard,
-        dims,
-        sizes,
-        map: ValueMap::default(),
-        place: FxHashMap::default(),
-    };
+    let mut copy = Copy { guard: access.guard, ..Copy::new(InsertPoint::Before(load), dims, sizes) };
     for (k, &arg) in ir.block_args(producer.body).to_vec().iter().enumerate() {
         copy.place.insert(arg, at_exprs[k]);
     }
@@ -166,18 +159,25 @@ fn zero_when_unguarded(ir: &Ir, value: Value, guard: Value) -> bool {
 }
 
 /// A copy of a body at another place of the iteration space.
-struct Copy {
+pub(super) struct Copy {
     at: InsertPoint,
     guard: Option<Value>,
     dims: Dims,
     sizes: Vec<Expr>,
-    map: ValueMap,
+    /// What was copied.
+    pub map: ValueMap,
     /// Where the block arguments of the copied body are.
-    place: FxHashMap<Value, Expr>,
+    pub place: FxHashMap<Value, Expr>,
 }
 
 impl Copy {
-    fn op(&mut self, ir: &mut Ir, op: Op) {
+    /// A copy that goes to `at`, in a body with these dimensions, of these sizes.
+    pub fn new(at: InsertPoint, dims: Dims, sizes: Vec<Expr>) -> Copy {
+        Copy { at, guard: None, dims, sizes, map: ValueMap::default(), place: FxHashMap::default() }
+    }
+
+    /// Copies one op.
+    pub fn op(&mut self, ir: &mut Ir, op: Op) {
         match ir.op_name(op) {
             loops::LoadOp::NAME => self.access(ir, op, 1, true),
             loops::IndexOp::NAME => self.access(ir, op, 0, false),

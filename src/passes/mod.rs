@@ -14,6 +14,7 @@ pub mod form_kernels;
 pub mod kernels_tile;
 pub mod loops_fuse;
 pub mod loops_inline;
+pub mod loops_split_reductions;
 pub mod lower_aten_to_loops;
 pub mod plan_memory;
 pub mod symbol_dce;
@@ -31,6 +32,7 @@ pub static TABLE: &[&dyn AnyPass] = &[
     &kernels_tile::PASS,
     &loops_fuse::PASS,
     &loops_inline::PASS,
+    &loops_split_reductions::PASS,
     &lower_aten_to_loops::PASS,
     &plan_memory::PASS,
     &symbol_dce::PASS,

@@ -6,7 +6,9 @@ pub mod group;
 pub mod inline;
 pub mod memory;
 pub mod nest;
+pub mod scan;
 pub mod tile;
+pub mod tile_gpu;
 pub mod walks;
 
 /// Why something is not done: a sentence with the facts in it.

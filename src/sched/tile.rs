@@ -71,7 +71,7 @@ pub fn choose(ir: &mut Ir, func: Op, axes: &[Axis], vector_bytes: i64) -> Option
 
 /// Whether the steps of an axis must be taken one after the other: a loop over it hands values on, or may write one place twice: where data
 /// says, or where its axes do not say it one by one.
-fn in_order(ir: &Ir, func: Op, axes: &[Axis], axis: usize) -> bool {
+pub fn in_order(ir: &Ir, func: Op, axes: &[Axis], axis: usize) -> bool {
     ir.ops_named(func, kernels::ForOp::NAME).into_iter().any(|walk| {
         let walked = kernels::walked_axes(ir, walk);
         if !walked.contains(&axes[axis].name.as_str()) {

@@ -405,7 +405,7 @@ impl<'c> Emitter<'_, 'c> {
         let a = self.access(op)?;
         let atomic = kernels::AtomicOp(op);
         let kind = atomic.combiner(self.ir);
-        let combiner = super::reduce::Combiner::parse(kind).filter(|c| c.width() == 1);
+        let combiner = crate::codegen::combiner::Combiner::parse(kind).filter(|c| c.width() == 1);
         let combiner = combiner.ok_or_else(|| self.error(op, format!("'{kind}' is no combiner of one value")))?;
         let v = self.get(atomic.value(self.ir)).v;
         let b = self.b;
@@ -476,7 +476,7 @@ fn store_first<'c>(b: &Build<'c>, v: V<'c>, p: V<'c>, n: u32, a: &Access) {
 /// `void f(ptr, value)`: reads, combines and writes until no other thread came between.
 fn atomic_function<'c>(
     b: &Build<'c>,
-    combiner: super::reduce::Combiner,
+    combiner: crate::codegen::combiner::Combiner,
     dtype: DType,
 ) -> inkwell::values::FunctionValue<'c> {
     let name = format!("rinductor.atomic.{}.{}", combiner.name(), dtype.ir_name());

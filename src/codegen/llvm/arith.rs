@@ -7,6 +7,7 @@ use rinductor_scalar::{DType, Kind, ScalarOp};
 
 use super::build::{Build, FloatPredicate, IntPredicate, V};
 use super::math;
+use crate::codegen::rounding::is_exact;
 use inkwell::values::InstructionOpcode as I;
 
 /// The bits of `bf16` numbers that are held as `float`.
@@ -152,32 +153,6 @@ pub(super) fn scalar<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c
         }),
         _ => int(b, op, dtype, args),
     }
-}
-
-/// Whether the result of numbers of a small type is a number of that type without rounding.
-fn is_exact(op: ScalarOp) -> bool {
-    use ScalarOp::*;
-    matches!(
-        op,
-        Nextafter
-            | Neg
-            | Abs
-            | Minimum
-            | Maximum
-            | Fmin
-            | Fmax
-            | Select
-            | Floor
-            | Ceil
-            | Trunc
-            | Round
-            | RoundAway
-            | Sign
-            | Sgn
-            | Copysign
-            | RealPart
-            | Conj
-    )
 }
 
 fn float<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Option<V<'c>> {

@@ -16,6 +16,9 @@ use super::target::{Options, PASSES, TargetInfo};
 use crate::codegen::kernel::{Arg, Kernel};
 use crate::ir::{Ir, Op, Value};
 
+/// The greatest tile that is a vector.
+const MAX_TILE: u32 = 1024;
+
 /// What is known of a kernel beside its code.
 #[derive(Clone, Debug)]
 pub struct KernelInfo {
@@ -167,6 +170,13 @@ fn emit_kernel(b: &Build, ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) -> Result
             "kernel @{}: a CPU kernel has at most one axis with a tile above 1, here {}",
             kernel.name,
             tiled.join(" and ")
+        );
+        return Err(Diagnostic::error(place(), text));
+    }
+    if let Some(axis) = kernel.axes.iter().find(|a| a.tile > MAX_TILE) {
+        let text = format!(
+            "kernel @{}: a CPU kernel has tiles of at most {MAX_TILE} points, here axis {} has {}",
+            kernel.name, axis.name, axis.tile
         );
         return Err(Diagnostic::error(place(), text));
     }

@@ -4,68 +4,12 @@ use rinductor_scalar::DType;
 
 use super::arith;
 use super::build::{Build, FloatPredicate, IntPredicate, V};
+use crate::codegen::combiner::Combiner;
 use inkwell::values::InstructionOpcode;
 
-/// How two values become one.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[allow(missing_docs)] // the names are those of the text
-pub(super) enum Combiner {
-    Add,
-    Mul,
-    Maximum,
-    Minimum,
-    And,
-    Or,
-    Xor,
-    ArgMax,
-    ArgMin,
-    Welford,
-}
-
 impl Combiner {
-    /// The combiner of a name.
-    pub fn parse(name: &str) -> Option<Combiner> {
-        use Combiner::*;
-        [Add, Mul, Maximum, Minimum, And, Or, Xor, ArgMax, ArgMin, Welford].into_iter().find(|c| c.name() == name)
-    }
-    /// The name in the text.
-    pub fn name(self) -> &'static str {
-        match self {
-            Combiner::Add => "add",
-            Combiner::Mul => "mul",
-            Combiner::Maximum => "maximum",
-            Combiner::Minimum => "minimum",
-            Combiner::And => "and",
-            Combiner::Or => "or",
-            Combiner::Xor => "xor",
-            Combiner::ArgMax => "argmax",
-            Combiner::ArgMin => "argmin",
-            Combiner::Welford => "welford",
-        }
-    }
-    /// How many values it keeps.
-    pub fn width(self) -> usize {
-        match self {
-            Combiner::ArgMax | Combiner::ArgMin => 2,
-            Combiner::Welford => 3,
-            _ => 1,
-        }
-    }
-    /// How many values it takes.
-    pub fn takes(self) -> usize {
-        if self == Combiner::Welford { 1 } else { self.width() }
-    }
-    /// The element types of what it keeps, for values of type `dtype`.
-    pub fn kept(self, dtype: DType) -> Vec<DType> {
-        match self {
-            Combiner::ArgMax | Combiner::ArgMin => vec![dtype, DType::I64],
-            Combiner::Welford => vec![dtype; 3],
-            _ => vec![dtype],
-        }
-    }
-
     /// What nothing comes to.
-    pub fn identity<'c>(self, b: &Build<'c>, dtype: DType, lanes: u32) -> Vec<V<'c>> {
+    pub(super) fn identity<'c>(self, b: &Build<'c>, dtype: DType, lanes: u32) -> Vec<V<'c>> {
         let t = super::emit::held_type(b, dtype, lanes);
         let number = |x: f64| if dtype.is_float() { b.float(t, x) } else { b.int(t, x as i64) };
         let greatest = |max: bool| {
@@ -89,7 +33,7 @@ impl Combiner {
     }
 
     /// Two kept groups as one; `y` is of later points, or of other lanes.
-    pub fn combine<'c>(self, b: &Build<'c>, dtype: DType, x: &[V<'c>], y: &[V<'c>]) -> Vec<V<'c>> {
+    pub(super) fn combine<'c>(self, b: &Build<'c>, dtype: DType, x: &[V<'c>], y: &[V<'c>]) -> Vec<V<'c>> {
         let float = dtype.is_float();
         let op = |f: InstructionOpcode, i: InstructionOpcode| vec![b.binop(if float { f } else { i }, x[0], y[0])];
         match self {
@@ -153,7 +97,7 @@ impl Combiner {
 
     /// Adds a point to what is kept. `mask` says which lanes have one; `count`, for `welford`, how many points each lane has after this
     /// one, where that is the same in all lanes.
-    pub fn step<'c>(
+    pub(super) fn step<'c>(
         self,
         b: &Build<'c>,
         dtype: DType,
@@ -190,12 +134,12 @@ impl Combiner {
     }
 
     /// All lanes as one: halves onto halves.
-    pub fn across<'c>(self, b: &Build<'c>, dtype: DType, kept: &[V<'c>]) -> Vec<V<'c>> {
+    pub(super) fn across<'c>(self, b: &Build<'c>, dtype: DType, kept: &[V<'c>]) -> Vec<V<'c>> {
         self.narrow(b, dtype, kept, 1)
     }
 
     /// The lanes combined until `lanes` are left.
-    pub fn narrow<'c>(self, b: &Build<'c>, dtype: DType, kept: &[V<'c>], lanes: u32) -> Vec<V<'c>> {
+    pub(super) fn narrow<'c>(self, b: &Build<'c>, dtype: DType, kept: &[V<'c>], lanes: u32) -> Vec<V<'c>> {
         let mut kept = kept.to_vec();
         loop {
             let n = b.lanes(kept[0]);

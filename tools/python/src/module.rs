@@ -258,7 +258,8 @@ impl PyModule {
         PyTuple::new(py, array::results(py, &results, &[], &[], call.numpy)?)
     }
 
-    /// Translates the kernels of the module (of one function, if it is given) to `llvm-ir`, `llvm-ir-optimized`, `asm` (str), `object` or `shared-lib` (bytes).
+    /// Translates the kernels of the module (of one function, if it is given) to `llvm-ir`, `llvm-ir-optimized`, `asm`, `triton`, `triton-kernels` (str), `object`
+    /// or `shared-lib` (bytes).
     #[pyo3(signature = (target, function=None))]
     fn emit<'py>(&self, py: Python<'py>, target: &str, function: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         let translation = translate::TABLE.iter().find(|t| t.name == target).ok_or_else(|| {
@@ -271,7 +272,10 @@ impl PyModule {
             only(&mut state.ir, keep);
         }
         let bytes = py
-            .detach(|| (translation.run)(&state.ir, &translate::Settings::default()))
+            .detach(|| {
+                let settings = translate::Settings { dialects: Some(state.dialects.clone()), ..Default::default() };
+                (translation.run)(&state.ir, &settings)
+            })
             .map_err(|d| error(py, &[d], &state.sources))?;
         if translation.text {
             let text = String::from_utf8(bytes).map_err(|e| PyValueError::new_err(e.to_string()))?;
