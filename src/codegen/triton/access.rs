@@ -127,7 +127,7 @@ impl Emit<'_> {
         let a = self.access(op, 2)?;
         let v = self.get(kernels::StoreOp(op).value(self.ir));
         let p = self.place(&a, v.dims);
-        let value = self.to_memory(&v, a.dtype);
+        let value = self.stored_value(&v, a.dtype);
         self.line(format!("tl.store({}, {value}{})", p.pointer, p.mask));
         // Later reads of the same place in this scope see what was stored.
         let name = format!("load {} ", self.buffers[&a.buffer].0);
@@ -144,7 +144,7 @@ impl Emit<'_> {
     }
 
     /// A value as it is stored.
-    fn to_memory(&mut self, v: &Val, dtype: DType) -> String {
+    fn stored_value(&mut self, v: &Val, dtype: DType) -> String {
         if v.literal && dtype == DType::I1 {
             return format!("tl.full((), {}, tl.int1)", v.text);
         }
@@ -213,7 +213,7 @@ impl Emit<'_> {
             let value =
                 if v.literal { format!("tl.full((), {}, {})", v.text, scalar::held(a.dtype)) } else { v.text.clone() };
             let new =
-                self.to_memory(&Val { text: format!("{function}({old}, {value})"), literal: false, ..v }, a.dtype);
+                self.stored_value(&Val { text: format!("{function}({old}, {value})"), literal: false, ..v }, a.dtype);
             self.line("tl.debug_barrier()".into());
             self.line(format!("tl.store({}, {new}{})", p.pointer, p.mask));
             self.line("tl.debug_barrier()".into());

@@ -1,7 +1,7 @@
 //! One kernel: its parameters, axes and the state of writing it. A program takes one tile of the parallel axes; walks are loops, or nothing where the
 //! tile holds the whole axis.
 
-use rinductor_index::{Atom, Expr, Exprs, Range, Ranges};
+use rinductor_index::{Atom, Expr, Exprs, Range};
 use rinductor_scalar::DType;
 use rinductor_support::{Diagnostic, FxHashMap, FxHashSet};
 
@@ -427,7 +427,7 @@ impl<'a> Emit<'a> {
             Atom::Dim(d) => Text::word(axes[d as usize].position.as_deref().unwrap_or("0"), true),
             Atom::Sym(s) => {
                 let name = exprs.sym_name(s);
-                Text::word(symbols.get(name).map_or(name, String::as_str), true)
+                Text::word(symbols.get(name).map_or(name, String::as_str), !exprs.is_signed(s))
             }
         })
     }
@@ -468,7 +468,7 @@ impl<'a> Emit<'a> {
 
     /// A simpler expression that is equal wherever the axes reach.
     pub fn simplified(&mut self, e: Expr) -> Expr {
-        let mut ranges = Ranges::of_sizes(0);
+        let mut ranges = self.exprs.facts();
         for (k, a) in self.kernel.axes.iter().enumerate() {
             ranges.set_extent(k as u32, a.extent);
         }
