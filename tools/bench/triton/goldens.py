@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
+# The functions use their arguments in order: that is the order in which a captured graph has them.
 FOLDER = Path(__file__).resolve().parents[3] / "test" / "codegen" / "triton"
 RUN = "// RUN: rinductor-opt %s --pipeline=gpu | rinductor-translate --to=triton-kernels | diff %s.expected -\n\n"
 
@@ -38,10 +39,10 @@ def transpose(x):
 
 
 def cat(x, y):
-    return torch.cat([x, y * 2], 1)
+    return torch.cat([x * 2, y], 1)
 
 
-def embedding(w, i):
+def embedding(i, w):
     return F.embedding(i, w) * 2
 
 
@@ -61,9 +62,9 @@ def dropout(x):
     return F.dropout(x, 0.5, True)
 
 
-def adam(p, g, m, v, p2, g2, m2, v2):
+def adam(m, g, v, p, m2, g2, v2, p2):
     results = []
-    for p, g, m, v in ((p, g, m, v), (p2, g2, m2, v2)):
+    for m, g, v, p in ((m, g, v, p), (m2, g2, v2, p2)):
         m = m * 0.9 + g * 0.1
         v = v * 0.999 + g * g * 0.001
         results += [p - 1e-3 * m / (v.abs().sqrt() + 1e-8), m, v]
@@ -104,7 +105,7 @@ def arguments(device):
         (cross_entropy, r(2048, 32000), i(32000, 2048)),
         (transpose, r(8192, 4000)),
         (cat, r(30000, 512), r(30000, 256)),
-        (embedding, r(50000, 768), i(50000, 16, 512)),
+        (embedding, i(50000, 16, 512), r(50000, 768)),
         (scatter_add, r(50000, 64), i(50000, 65536), r(65536, 64)),
         (argmax, r(2048, 32000)),
         (cumsum, r(2048, 10000)),
