@@ -11,6 +11,7 @@ pub mod canonicalize;
 pub mod cse;
 pub mod dce;
 pub mod form_kernels;
+pub mod kernels_in_place;
 pub mod kernels_tile;
 pub mod loops_fuse;
 pub mod loops_inline;
@@ -29,6 +30,7 @@ pub static TABLE: &[&dyn AnyPass] = &[
     &cse::PASS,
     &dce::PASS,
     &form_kernels::PASS,
+    &kernels_in_place::PASS,
     &kernels_tile::PASS,
     &loops_fuse::PASS,
     &loops_inline::PASS,
