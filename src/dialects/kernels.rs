@@ -74,6 +74,17 @@ pub fn address_operands(name: &str) -> Option<usize> {
     }
 }
 
+/// For each coordinate of an access the axis whose position it is, if it is that alone.
+pub fn coordinate_axes(ir: &Ir, axes: &[Axis], op: Op) -> Vec<Option<usize>> {
+    let Some(leading) = address_operands(ir.op_name(op)) else { return Vec::new() };
+    let access = Access::of(ir, op, leading);
+    let axis = |&e| match ir.exprs.as_atom(e)? {
+        Atom::Dim(k) => axis_of(ir, axes, *access.index.get(k as usize)?),
+        Atom::Sym(_) => None,
+    };
+    access.exprs.iter().map(axis).collect()
+}
+
 /// The step in elements of an access along one axis: None where it is not linear in the axis, or where the place is read from data that varies along it.
 pub fn step_along(ir: &mut Ir, axes: &[Axis], op: Op, axis: usize, varies: &dyn Fn(Value) -> bool) -> Option<Expr> {
     let leading = address_operands(ir.op_name(op))?;

@@ -192,6 +192,18 @@ pub fn index_map(ir: &mut Ir, dims: &Dims, exprs: &[Expr]) -> (Attr, Vec<Value>)
     (ir.index_map_attr(used.len(), &exprs), operands)
 }
 
+/// Gives an access the map of its indices, for the operands that it is to have.
+pub fn set_index_map(ir: &mut Ir, access: &Access, map: Attr, operands: &[Value]) {
+    ir.set_prop(access.op, "map", Some(map));
+    if ir.attr_of(access.op, "operandSegmentSizes").is_some() {
+        let (before, after) = (access.leading.len(), usize::from(access.guard.is_some()));
+        let mut counts = vec![1; before];
+        counts.extend([(operands.len() - before - after) as i64, after as i64]);
+        let counts = ir.i32_array_attr(&counts);
+        ir.set_prop(access.op, "operandSegmentSizes", Some(counts));
+    }
+}
+
 /// Makes a `loops.load` (or another access of the same form, by name).
 #[allow(clippy::too_many_arguments)] // the parts of one op
 pub fn create_load(

@@ -37,7 +37,6 @@ use crate::dialects::{func, kernels::ViewOp};
 use crate::ir::{Block, Def, Ir, Op, Value};
 use crate::pass::{Changed, Level, NoOptions, Pass, PassContext};
 use crate::support::Diagnostic;
-use rinductor_index::Atom;
 use rinductor_support::FxHashMap;
 
 /// The pass.
@@ -195,13 +194,8 @@ fn writes_what_it_has_read(ir: &mut Ir, launch: Op, out: usize, readers: &[usize
 
 /// The axis that each coordinate of an access is the position of, if each is one; and the guard.
 fn place_of(ir: &Ir, axes: &[Axis], op: Op) -> (Option<Vec<usize>>, Option<Value>) {
-    let Some(leading) = kernels::address_operands(ir.op_name(op)) else { return (None, None) };
-    let access = Access::of(ir, op, leading);
-    let axis = |&e| match ir.exprs.as_atom(e)? {
-        Atom::Dim(k) => kernels::axis_of(ir, axes, *access.index.get(k as usize)?),
-        Atom::Sym(_) => None,
-    };
-    (access.exprs.iter().map(axis).collect(), access.guard)
+    let guard = kernels::address_operands(ir.op_name(op)).and_then(|leading| Access::of(ir, op, leading).guard);
+    (kernels::coordinate_axes(ir, axes, op).into_iter().collect(), guard)
 }
 
 /// Whether no two steps write one place: it says the position on each axis that is walked there.

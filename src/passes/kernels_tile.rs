@@ -21,6 +21,7 @@
 //! Which axis and how many points is decided in `sched::tile`. With `target=gpu` several axes get tiles, by `sched::tile_gpu`, and a scatter that
 //! was walked in order becomes parallel.
 
+mod order;
 mod parallel;
 
 pub use parallel::is_atomic;
@@ -74,14 +75,7 @@ fn run(ir: &mut Ir, func: Op, options: &Options, cx: &mut PassContext) -> Result
     let bytes = if options.vector_bytes > 0 { options.vector_bytes } else { host_vector_bytes() };
     let Some(choice) = tile::choose(ir, func, &axes, bytes) else { return Ok(Changed::No) };
     cx.remark(ir, func, format!("tile {} on {}", choice.tile, choice.why));
-    let mut axis = choice.axis;
-    if !axes[axis].reduced {
-        // The tiled axis steps fastest, so that neighbouring steps touch neighbouring memory. All tiles are still 1: types do not change.
-        let last = axes.iter().rposition(|a| !a.reduced).unwrap_or(axis);
-        let moved = axes.remove(axis);
-        axes.insert(last, moved);
-        axis = last;
-    }
+    let axis = order::order(ir, func, &mut axes, choice.axis);
     let varying = tile::varying_values(ir, func, &axes, axis);
     axes[axis].tile = choice.tile;
     kernels::set_axes(ir, func, &axes);

@@ -2,9 +2,7 @@
 
 use super::cost;
 use crate::dialects::kernels::{self, Axis};
-use crate::dialects::loops::Access;
 use crate::ir::{FloatKind, Ir, Op, TypeData, Value};
-use rinductor_index::Atom;
 use rinductor_support::FxHashSet;
 
 /// The choice for one kernel.
@@ -80,16 +78,8 @@ pub fn in_order(ir: &Ir, func: Op, axes: &[Axis], axis: usize) -> bool {
         let may_write_twice = |op: Op| match ir.op_name(op) {
             kernels::AtomicOp::NAME => true,
             kernels::StoreOp::NAME => {
-                let access = Access::of(ir, op, 2);
-                let alone: Vec<&str> = access
-                    .exprs
-                    .iter()
-                    .filter_map(|&e| match ir.exprs.as_atom(e)? {
-                        Atom::Dim(k) => kernels::axis_of(ir, axes, *access.index.get(k as usize)?),
-                        Atom::Sym(_) => None,
-                    })
-                    .map(|a| axes[a].name.as_str())
-                    .collect();
+                let said = kernels::coordinate_axes(ir, axes, op);
+                let alone: Vec<&str> = said.into_iter().flatten().map(|a| axes[a].name.as_str()).collect();
                 walked.iter().any(|name| !alone.contains(name))
             }
             _ => false,

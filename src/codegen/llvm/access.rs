@@ -1,4 +1,4 @@
-//! Loads, stores and atomics: a vector where lanes lie side by side, a scalar where they read the same element, else lane by lane.
+//! Loads and stores: a vector where lanes lie side by side, a scalar where they read the same element, else lane by lane.
 //!
 //! Nothing is read or written outside what the kernel says: inactive lanes of an access that no masked instruction does go to a
 //! place on the stack, which holds zeros for loads, so that no branch is needed.
@@ -18,7 +18,7 @@ use inkwell::values::InstructionOpcode;
 /// Bytes of the two places on the stack: as many as the widest step takes.
 const NOWHERE_BYTES: u32 = 1024;
 
-/// What a load or a store addresses.
+/// What a load, a store or an atomic addresses.
 pub(super) struct Access {
     /// The buffer.
     pub buffer: usize,
@@ -32,7 +32,7 @@ pub(super) struct Access {
 
 /// Which lanes are active.
 #[derive(Clone, Copy)]
-enum Active<'c> {
+pub(super) enum Active<'c> {
     All,
     /// All or none.
     Uniform(V<'c>),
@@ -87,7 +87,7 @@ impl<'c> Emitter<'_, 'c> {
         Some(exprs.into_iter().map(|e| self.exprs.subst(e, &with)).collect())
     }
 
-    fn access(&mut self, op: Op) -> Result<Access, Diagnostic> {
+    pub(super) fn access(&mut self, op: Op) -> Result<Access, Diagnostic> {
         let operands = self.ir.operand_list(op);
         let at = operands.iter().position(|&v| self.buffer_of(v).is_some());
         let Some((at, buffer)) = at.and_then(|p| Some((p, self.buffer_of(operands[p])?))) else {
@@ -115,7 +115,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// The address of an element whose offset is the same in all lanes.
-    fn address(&mut self, buffer: usize, dtype: DType, offset: Expr) -> V<'c> {
+    pub(super) fn address(&mut self, buffer: usize, dtype: DType, offset: Expr) -> V<'c> {
         let base = self.buffers[buffer];
         if self.exprs.as_int(offset) == Some(0) {
             return base;
@@ -151,7 +151,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// Where nothing is: zeros for loads, and a place for stores.
-    fn nowhere(&mut self) -> (V<'c>, V<'c>) {
+    pub(super) fn nowhere(&mut self) -> (V<'c>, V<'c>) {
         if let Some(n) = self.nowhere {
             return n;
         }
@@ -171,7 +171,7 @@ impl<'c> Emitter<'_, 'c> {
         (zeros, scratch)
     }
 
-    fn active(&mut self, guard: Option<Value>) -> Active<'c> {
+    pub(super) fn active(&mut self, guard: Option<Value>) -> Active<'c> {
         let guard = guard.map(|g| self.get(g).v);
         let b = self.b;
         match (guard, self.mask) {
@@ -183,7 +183,7 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    fn has_masked(&self, dtype: DType) -> bool {
+    pub(super) fn has_masked(&self, dtype: DType) -> bool {
         if dtype.size() >= 4 { self.b.machine.masked_words } else { self.b.machine.masked_bytes }
     }
 
@@ -249,7 +249,7 @@ impl<'c> Emitter<'_, 'c> {
         b.select(g, b.splat(v, self.width), zero)
     }
 
-    fn load_contiguous(&mut self, a: &Access, base: Expr, level: usize) -> V<'c> {
+    pub(super) fn load_contiguous(&mut self, a: &Access, base: Expr, level: usize) -> V<'c> {
         let b = self.b;
         let width = self.width;
         let t = memory_type(b, a.dtype, width);
@@ -277,7 +277,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// The address of each lane, at the level at which all are known.
-    fn lane_addresses(&mut self, a: &Access, linear: Option<super::index::Linear>) -> Vec<V<'c>> {
+    pub(super) fn lane_addresses(&mut self, a: &Access, linear: Option<super::index::Linear>) -> Vec<V<'c>> {
         let b = self.b;
         let t = memory_type(b, a.dtype, 1);
         let width = self.width;
@@ -399,56 +399,6 @@ impl<'c> Emitter<'_, 'c> {
         }
         Ok(())
     }
-
-    /// `kernels.atomic`: a loop of compare and exchange in a function of its own.
-    pub fn emit_atomic(&mut self, op: Op) -> Result<(), Diagnostic> {
-        let a = self.access(op)?;
-        let atomic = kernels::AtomicOp(op);
-        let kind = atomic.combiner(self.ir);
-        let combiner = crate::codegen::combiner::Combiner::parse(kind).filter(|c| c.width() == 1);
-        let combiner = combiner.ok_or_else(|| self.error(op, format!("'{kind}' is no combiner of one value")))?;
-        let v = self.get(atomic.value(self.ir)).v;
-        let b = self.b;
-        let f = atomic_function(b, combiner, a.dtype);
-        let lanes_wide = self.varies(a.offset) || b.lanes(v) > 1;
-        if !lanes_wide {
-            let p = self.address(a.buffer, a.dtype, a.offset);
-            let p = match a.guard.map(|g| self.get(g).v) {
-                None => p,
-                Some(g) => {
-                    let (_, scratch) = self.nowhere();
-                    b.select(g, p, scratch)
-                }
-            };
-            b.call(f, &[p, v]);
-            return Ok(());
-        }
-        let v = b.splat(v, self.width);
-        let linear = self.linear(a.offset).filter(|l| {
-            let base = l.base;
-            !self.varies(base)
-        });
-        let lanes = self.lane_addresses(&a, linear);
-        let active = self.active(a.guard);
-        for (k, &p) in lanes.iter().enumerate() {
-            let k = k as u32;
-            let p = match active {
-                Active::All => p,
-                Active::First(n) if k >= n => continue,
-                Active::First(_) => p,
-                Active::Uniform(g) => {
-                    let (_, scratch) = self.nowhere();
-                    b.select(g, p, scratch)
-                }
-                Active::Lanes(m) => {
-                    let (_, scratch) = self.nowhere();
-                    b.select(b.extract(m, k), p, scratch)
-                }
-            };
-            b.call(f, &[p, b.extract(v, k)]);
-        }
-        Ok(())
-    }
 }
 
 /// Reads the active lanes; the others are 0.
@@ -457,7 +407,7 @@ fn masked_load<'c>(b: &Build<'c>, t: T<'c>, p: V<'c>, mask: V<'c>, align: u32) -
         .expect("a masked load gives a value")
 }
 
-fn masked_store<'c>(b: &Build<'c>, v: V<'c>, p: V<'c>, mask: V<'c>, align: u32) {
+pub(super) fn masked_store<'c>(b: &Build<'c>, v: V<'c>, p: V<'c>, mask: V<'c>, align: u32) {
     b.masked("llvm.masked.store", &[v.get_type(), b.ptr_type()], &[v, p, mask], 1, align);
 }
 
@@ -471,43 +421,4 @@ fn store_first<'c>(b: &Build<'c>, v: V<'c>, p: V<'c>, n: u32, a: &Access) {
         b.store(b.slice(v, at, piece), to, a.dtype.size() as u32);
         at += piece;
     }
-}
-
-/// `void f(ptr, value)`: reads, combines and writes until no other thread came between.
-fn atomic_function<'c>(
-    b: &Build<'c>,
-    combiner: crate::codegen::combiner::Combiner,
-    dtype: DType,
-) -> inkwell::values::FunctionValue<'c> {
-    let name = format!("rinductor.atomic.{}.{}", combiner.name(), dtype.ir_name());
-    if let Some(f) = b.module.get_function(&name) {
-        return f;
-    }
-    let held = super::emit::held_type(b, dtype, 1);
-    let f = b.declare(&name, &[b.ptr_type(), held], None);
-    f.set_linkage(inkwell::module::Linkage::Internal);
-    let saved = b.place();
-    let entry = b.ctx.append_basic_block(f, "entry");
-    let again = b.ctx.append_basic_block(f, "again");
-    let done = b.ctx.append_basic_block(f, "done");
-    let (p, v) = (f.get_nth_param(0), f.get_nth_param(1));
-    let (p, v) = (p.expect("the function has two parameters"), v.expect("the function has two parameters"));
-    let bits = b.int_type(dtype.size() as u32 * 8, 1);
-    b.at_end(entry);
-    let first = b.load(bits, p, dtype.size() as u32);
-    b.jump(again);
-    b.at_end(again);
-    let old = b.phi(bits, "old");
-    b.incoming(old, first, entry);
-    let memory = memory_type(b, dtype, 1);
-    let old_value = from_memory(b, b.bitcast(old.as_basic_value(), memory), dtype);
-    let new = arith::round(b, combiner.combine(b, dtype, &[old_value], &[v])[0], dtype);
-    let new = b.bitcast(to_memory(b, new, dtype), bits);
-    let (seen, exchanged) = b.cmpxchg(p, old.as_basic_value(), new);
-    b.incoming(old, seen, again);
-    b.branch(exchanged, done, again);
-    b.at_end(done);
-    b.ret(None);
-    b.go_to(saved);
-    f
 }

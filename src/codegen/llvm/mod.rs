@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `abi` | how a kernel is called |
 //! | `emit`, `axes`, `body` | the state of emitting a kernel, its loops, its ops |
-//! | `index`, `access` | index expressions; loads, stores, atomics |
+//! | `index`, `access`, `atomic` | index expressions; loads and stores; what is combined in memory |
 //! | `arith`, `math`, `reduce` | scalar ops, functions, combiners |
 //! | `build`, `target` | the layer over LLVM's builder; the machine |
 //! | `module` | a module with the kernels of an `Ir` |
@@ -14,6 +14,7 @@
 pub mod abi;
 mod access;
 mod arith;
+mod atomic;
 mod axes;
 mod body;
 mod build;

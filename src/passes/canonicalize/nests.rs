@@ -146,15 +146,7 @@ fn rewrite_access(edits: &mut Edits<'_>, op: Op, access: &Access, dims: &Dims, e
     if ir.attr_of(op, "map") == Some(map) && ir.operand_list(op).as_slice() == operands.as_slice() {
         return false;
     }
-    ir.set_prop(op, "map", Some(map));
-    if ir.attr_of(op, "operandSegmentSizes").is_some() {
-        let (before, n, after) =
-            (access.leading.len() as i64, operands.len() - access.leading.len(), i64::from(access.guard.is_some()));
-        let mut counts = vec![1; before as usize];
-        counts.extend([n as i64 - after, after]);
-        let counts = ir.i32_array_attr(&counts);
-        ir.set_prop(op, "operandSegmentSizes", Some(counts));
-    }
+    loops::set_index_map(ir, access, map, &operands);
     edits.set_operands(op, &operands);
     true
 }
