@@ -64,7 +64,53 @@ pub fn choose(ir: &mut Ir, func: Op, axes: &[Axis], vector_bytes: i64) -> Option
     }
     let extent = ir.exprs.as_int(axes[axis].extent).unwrap_or(lanes);
     let tile = lanes.min((extent.max(1) as u64).next_power_of_two() as i64);
+    let (tile, why) = match vectors(ir, func, axes, axis, tile) {
+        1 => (tile, why),
+        n => (tile * n, format!("{why}; {n} vectors a step, whose lines lie side by side in each row that is reduced")),
+    };
     (tile > 1).then_some(Choice { axis, tile, why })
+}
+
+/// How many vectors wide a step is. Columns that are reduced are read a few lines at a time in each row: one line a row uses neither what is fetched
+/// beside it nor the page. Each takes accumulators, and more where functions are computed between.
+fn vectors(ir: &mut Ir, func: Op, axes: &[Axis], axis: usize, tile: i64) -> i64 {
+    if axes[axis].reduced {
+        return 1;
+    }
+    let varying = varying_values(ir, func, axes, axis);
+    let walks = ir.ops_named(func, kernels::ReduceOp::NAME);
+    let mut rows = false;
+    for &walk in &walks {
+        let names = kernels::walked_axes(ir, walk);
+        let walked: Vec<usize> = (0..axes.len()).filter(|&a| names.contains(&axes[a].name.as_str())).collect();
+        for load in ir.ops_named(walk, kernels::LoadOp::NAME) {
+            let mut step = |a: usize| {
+                kernels::step_along(ir, axes, load, a, &|v| varying.contains(&v)).map(|e| ir.exprs.as_int(e))
+            };
+            let side_by_side = step(axis) == Some(Some(1));
+            rows |= side_by_side && walked.iter().all(|&a| !matches!(step(a), None | Some(Some(0 | 1))));
+        }
+    }
+    if !rows {
+        return 1;
+    }
+    let results: usize = walks.iter().map(|&w| ir.results(w).count()).sum();
+    let functions = ir.nested_ops(func).iter().any(|&op| ir.op_name(op).starts_with("math."));
+    let most = match results {
+        _ if functions => 2,
+        1 => 8,
+        2..=3 => 4,
+        _ => 2,
+    };
+    // Enough steps stay for the threads.
+    let other = |a: &Axis| if a.reduced { 1 } else { cost::estimate(ir, a.extent) as i64 };
+    let steps: i64 = axes.iter().map(other).fold(1, i64::saturating_mul) / tile.max(1);
+    let extent = cost::estimate(ir, axes[axis].extent) as i64;
+    let mut n = most;
+    while n > 1 && (steps / n < 8 || extent < tile * n) {
+        n /= 2;
+    }
+    n
 }
 
 /// Whether the steps of an axis must be taken one after the other: a loop over it hands values on, or may write one place twice: where data
