@@ -37,7 +37,7 @@ class Ops(unittest.TestCase):
         observer = reports.append
         backend._observers.append(observer)
         try:
-            with unittest.mock.patch.dict(partition.SLOW, clear=True):
+            with unittest.mock.patch.dict(partition.SLOW, clear=True), unittest.mock.patch.dict(partition.UNLIKE, clear=True):
                 yield
         finally:
             backend._observers.remove(observer)
@@ -113,6 +113,13 @@ class Ops(unittest.TestCase):
                 )  # fmt: skip
             y, at = torch.nn.functional.max_pool2d(x[..., 0].float(), 2, return_indices=True)
             self.agree(lambda y, at: aten.max_unpool2d(y, at, [7, 5]), y.to(dtype), at)
+
+    def test_unpooling_gives_the_strides_of_eager(self):
+        x = randn(2, 3, 8, 6).to(memory_format=torch.channels_last)
+        y, at = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
+        unpool = lambda y, at: aten.max_unpool2d(y, at, [8, 6])  # noqa: E731
+        got, want = torch.compile(unpool, backend="rinductor")(y, at), unpool(y, at)
+        self.assertEqual((got.stride(), got.tolist()), (want.stride(), want.tolist()))
 
     def test_running_extrema(self):
         for dtype in (*FLOATS, torch.int64, torch.uint8, torch.bool):
@@ -234,7 +241,7 @@ EXCEPTIONS = {
 
 class List(unittest.TestCase):
     def test_what_is_slow_has_a_definition(self):
-        self.assertEqual([n for n in partition.SLOW if _core.op_treatment(n) not in ("lowered", "decomposed")], [])
+        self.assertEqual([n for n in (*partition.SLOW, *partition.UNLIKE) if _core.op_treatment(n) not in ("lowered", "decomposed")], [])
 
     def test_what_inductor_lowers_is_lowered(self):
         exceptions = {name: reason for reason, names in EXCEPTIONS.items() for name in names.split()}

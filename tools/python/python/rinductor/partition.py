@@ -32,6 +32,11 @@ SLOW = {
 } | dict.fromkeys(
     ("aten.upsample_linear1d_backward", "aten.upsample_bilinear2d_backward", "aten.upsample_trilinear3d_backward"), "eager is 9 times as fast in two dimensions"
 )
+#: Ops that torch is called for because a kernel would not give what eager does.
+UNLIKE = {
+    "aten.max_unpool2d": "torch's tracing takes it to have other strides than its results have",
+    "aten.fractional_max_pool3d": "some of its windows begin elsewhere in eager",
+}
 #: Ops whose sizes depend on data though torch does not say so.
 UNTAGGED = {"aten._unique"}
 #: Random ops whose numbers follow from a seed that they are given.
@@ -156,8 +161,8 @@ class Judge:
             return "its numbers come from torch's generator"
         if name in TIES and node.kwargs.get("stable") is not True:
             return "which of equal elements it takes is eager's own choice"
-        if name in SLOW:
-            return SLOW[name]
+        if name in SLOW or name in UNLIKE:
+            return SLOW.get(name) or UNLIKE[name]
         if target is torch.ops.aten.copy_.default:
             if not (isinstance(node.args[0], Node) and node.args[0].op == "placeholder"):
                 return "it writes what is no input"
