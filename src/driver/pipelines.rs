@@ -12,7 +12,7 @@ pub static PIPELINES: &[NamedPipeline] = &[
         name: "cpu",
         summary: "from the aten graph to kernels for the CPU, with memory planned",
         text: "aten-decompose,aten-canonicalize,cse,dce,lower-aten-to-loops,loops-inline,canonicalize,cse,dce,\
-               loops-fuse,form-kernels,cse,dce,kernels-in-place,kernels-tile,plan-memory",
+               loops-fuse,form-kernels,cse,dce,kernels-split,kernels-in-place,kernels-tile,plan-memory",
     },
     NamedPipeline {
         name: "cpu-debug",

@@ -12,6 +12,7 @@ pub mod cse;
 pub mod dce;
 pub mod form_kernels;
 pub mod kernels_in_place;
+pub mod kernels_split;
 pub mod kernels_tile;
 pub mod loops_fuse;
 pub mod loops_inline;
@@ -31,6 +32,7 @@ pub static TABLE: &[&dyn AnyPass] = &[
     &dce::PASS,
     &form_kernels::PASS,
     &kernels_in_place::PASS,
+    &kernels_split::PASS,
     &kernels_tile::PASS,
     &loops_fuse::PASS,
     &loops_inline::PASS,

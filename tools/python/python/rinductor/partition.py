@@ -35,6 +35,7 @@ SLOW = {
 #: Ops that torch is called for because a kernel would not give what eager does.
 UNLIKE = {
     "aten.max_unpool2d": "torch's tracing takes it to have other strides than its results have",
+    "aten.resize": "what it makes longer is filled as torch is told to fill new memory",
     "aten.fractional_max_pool3d": "some of its windows begin elsewhere in eager",
 }
 #: Ops whose sizes depend on data though torch does not say so.
