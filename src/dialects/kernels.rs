@@ -58,6 +58,17 @@ pub fn set_axes(ir: &mut Ir, func: Op, axes: &[Axis]) {
     ir.set_prop(func, "axes", Some(axes));
 }
 
+/// Of a kernel whose body was left out, the numbers of the arguments that it writes.
+pub const WRITES: &str = "kernels.writes";
+
+/// Which arguments a kernel writes: those that something in it stores to, and those of which [`WRITES`] says so.
+pub fn written(ir: &Ir, func: Op) -> Vec<bool> {
+    let args = ir.body(func).map_or(&[][..], |b| ir.block_args(b));
+    let said = ir.attr_of(func, WRITES).and_then(|a| ir.as_ints(a)).unwrap_or_default();
+    let stored = |a| ir.uses(a).any(|(op, _)| ir.is_op(op, StoreOp::NAME) || ir.is_op(op, AtomicOp::NAME));
+    args.iter().enumerate().map(|(k, &a)| said.contains(&(k as i64)) || stored(a)).collect()
+}
+
 /// The axis whose position a value is (`kernels.axis`).
 pub fn axis_of(ir: &Ir, axes: &[Axis], value: Value) -> Option<usize> {
     let Def::Result(op, _) = ir.def(value) else { return None };

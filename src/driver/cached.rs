@@ -231,6 +231,24 @@ func.func @forward(%x: tensor<?x16xf32, #aten.layout<sizes = [s0, 16]>>, %s: ind
     }
 
     #[test]
+    fn what_was_kept_writes_the_same_arguments() {
+        let text = r#"
+func.func @forward(%p: tensor<8x4xf32>, %q: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %0 = "aten.add.Tensor"(%p, %q) <{alpha = 1 : i64}> : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = "aten.copy_"(%p, %0) : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %1 : tensor<8x4xf32>
+}
+"#;
+        let dir = tempfile::tempdir().unwrap();
+        let cached = cached(dir.path());
+        for _ in 0..2 {
+            let executable = compiled(text, Some(&cached));
+            let written: Vec<bool> = executable.parameters().map(|p| p.written).collect();
+            assert_eq!(written, [true, false]);
+        }
+    }
+
+    #[test]
     fn what_it_depends_on_is_in_the_key() {
         let builtin = Dialects::builtin();
         let (loaded, wrong) = Dialects::with_files([("a.dialect", "/// Mine.\ndialect mine;\n")]);

@@ -78,16 +78,23 @@ fn positioned(ir: &Ir, next: &[Value], best: Value, at: Value) -> Option<(&'stat
     let (new, here) = (ir.operand(value, 1), ir.operand(place, 1));
     let test = ir.def_op(takes)?;
     let mut ops = vec![value, place, test];
+    let predicate_of = |op: Op| ir.attr_of(op, "predicate").and_then(|a| ir.as_int(a));
     let mut compare = test;
-    if ir.is_op(test, "arith.ori") {
+    let with_nan = ir.is_op(test, "arith.ori");
+    if with_nan {
         let (better, nan) = (ir.def_op(ir.operand(test, 0))?, ir.def_op(ir.operand(test, 1))?);
+        // une and uno of a number with itself.
+        let asks = ir.is_op(nan, "arith.cmpf") && ir.operand_list(nan)[..] == [new, new];
+        if !asks || !matches!(predicate_of(nan), Some(13 | 14)) {
+            return None;
+        }
         ops.extend([better, nan]);
         compare = better;
     }
-    if ir.operand_list(compare)[..] != [new, best] {
+    if ir.operand_list(compare)[..] != [new, best] || ir.is_op(compare, "arith.cmpf") != with_nan {
         return None;
     }
-    let predicate = ir.attr_of(compare, "predicate").and_then(|a| ir.as_int(a))?;
+    let predicate = predicate_of(compare)?;
     // MLIR's numbers of the predicates: cmpf oge = 3, ole = 5; cmpi sge = 5, sle = 3, uge = 9, ule = 7.
     let combiner = match (ir.op_name(compare), predicate) {
         ("arith.cmpf", 3) | ("arith.cmpi", 5 | 9) => "argmax",

@@ -15,8 +15,10 @@ use crate::dialects::kernels;
 use crate::ir::{Op, TypeData, Value};
 use inkwell::values::InstructionOpcode;
 
-/// Bytes of the two places on the stack: as many as the widest step takes.
+/// Bytes of the two places on the stack, at least.
 const NOWHERE_BYTES: u32 = 1024;
+/// So many tiles are taken in one step at most (by reductions), of elements of 8 bytes at most.
+const STEP_BYTES: u32 = 4 * 8;
 
 /// What a load, a store or an atomic addresses.
 pub(super) struct Access {
@@ -162,7 +164,8 @@ impl<'c> Emitter<'_, 'c> {
             Some(i) => b.go_to(Place::Before(i)),
             None => b.at_end(entry),
         }
-        let t = b.vector_of(b.int_type(64, 1), NOWHERE_BYTES / 8);
+        let tile = self.kernel.axes.iter().map(|a| a.tile).max().unwrap_or(1);
+        let t = b.vector_of(b.int_type(64, 1), (tile * STEP_BYTES).max(NOWHERE_BYTES) / 8);
         let zeros: V = b.alloca(t).into();
         let scratch: V = b.alloca(t).into();
         b.store(b.int(t, 0), zeros, 64);

@@ -90,7 +90,7 @@ impl CompiledKernels {
     pub fn compile_to_objects(ir: &Ir, options: &Options) -> Result<(CompiledKernels, Vec<Vec<u8>>), Diagnostic> {
         let mut times = CompileTimes::default();
         let start = Instant::now();
-        let kernels = module::read(ir)?;
+        let kernels = module::read(ir, false)?;
         let (distinct, exprs) = (&kernels.distinct, &kernels.exprs);
         times.emit = start.elapsed();
         let parts: Vec<Result<(Vec<u8>, CompileTimes), Diagnostic>> = threads::run(0, || {
@@ -113,7 +113,7 @@ impl CompiledKernels {
     /// # Errors
     /// The objects have not the kernels, or are none.
     pub fn load<O: AsRef<[u8]>>(ir: &Ir, objects: &[O]) -> Result<CompiledKernels, Diagnostic> {
-        CompiledKernels::link(module::read(ir)?, objects, CompileTimes::default())
+        CompiledKernels::link(module::read(ir, true)?, objects, CompileTimes::default())
     }
 
     fn link<O: AsRef<[u8]>>(

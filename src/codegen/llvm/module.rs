@@ -46,15 +46,15 @@ pub(super) struct Kernels {
     pub exprs: Exprs,
 }
 
-/// Reads all kernels of `ir`.
-pub(super) fn read(ir: &Ir) -> Result<Kernels, Diagnostic> {
+/// Reads all kernels of `ir`. With `kept` it may be what `kept::without_bodies` has made.
+pub(super) fn read(ir: &Ir, kept: bool) -> Result<Kernels, Diagnostic> {
     let mut exprs = ir.exprs.clone();
     let (mut infos, mut distinct) = (Vec::new(), Vec::new());
     let mut seen: FxHashMap<String, String> = FxHashMap::default();
     for op in ir.block_ops(ir.module_body()).filter(|&op| ir.is_op(op, kernels::FuncOp::NAME)) {
         let kernel = Kernel::read(ir, &mut exprs, op)?;
         let steps = kernel.steps(&mut exprs);
-        let (function, cost) = match kept::code_of(ir, op) {
+        let (function, cost) = match kept::code_of(ir, op).filter(|_| kept) {
             Some((function, cost)) => (function, exprs.int(cost)),
             None => (
                 seen.entry(canonical(ir, &kernel)).or_insert_with(|| kernel.name.clone()).clone(),
@@ -132,7 +132,7 @@ pub(super) fn with_module<R>(
 ) -> Result<R, Diagnostic> {
     let ctx = Context::create();
     let target = TargetInfo::new(options)?;
-    let mut kernels = read(ir)?;
+    let mut kernels = read(ir, false)?;
     let build = emit(&ctx, ir, &target, &kernels.distinct, &mut kernels.exprs, true)?;
     f(&build, &target)
 }

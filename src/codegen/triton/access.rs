@@ -129,18 +129,24 @@ impl Emit<'_> {
         let p = self.place(&a, v.dims);
         let value = self.stored_value(&v, a.dtype);
         self.line(format!("tl.store({}, {value}{})", p.pointer, p.mask));
+        self.forget_loads(a.buffer);
         // Later reads of the same place in this scope see what was stored.
-        let name = format!("load {} ", self.buffers[&a.buffer].0);
-        for scope in &mut self.scopes {
-            scope.memo.retain(|k, _| !k.starts_with(&name));
-        }
         if a.guard.is_none() && v.dims == p.dims {
             let innermost = self.scopes.len() - 1;
-            let key = format!("{name}{:?} {} ", a.offset, p.dims);
+            let key = format!("load {} {:?} {} ", self.buffers[&a.buffer].0, a.offset, p.dims);
             self.scopes[innermost].memo.insert(key, Val { dtype: a.dtype, ..v });
         }
         self.dirty.insert(a.buffer);
         Ok(())
+    }
+
+    /// What was loaded from a buffer may stand there no more.
+    pub fn forget_loads(&mut self, buffer: Value) {
+        let Some((name, _)) = self.buffers.get(&buffer) else { return };
+        let name = format!("load {name} ");
+        for scope in &mut self.scopes {
+            scope.memo.retain(|k, _| !k.starts_with(&name));
+        }
     }
 
     /// A value as it is stored.
@@ -218,6 +224,7 @@ impl Emit<'_> {
             self.line(format!("tl.store({}, {new}{})", p.pointer, p.mask));
             self.line("tl.debug_barrier()".into());
         }
+        self.forget_loads(a.buffer);
         self.dirty.insert(a.buffer);
         Ok(())
     }

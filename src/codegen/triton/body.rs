@@ -115,7 +115,7 @@ impl Emit<'_> {
                 if v.literal {
                     self.env.insert(result, v);
                 } else {
-                    let t = self.text(e);
+                    let t = if self.is_narrow(e) { self.text(e) } else { self.wide_text(e) };
                     // What does not vary may be a number of Python.
                     let text = if v.dims == 0 {
                         format!("tl.cast({}, tl.int64)", t.text)

@@ -1,7 +1,7 @@
 //! One kernel: its parameters, axes and the state of writing it. A program takes one tile of the parallel axes; walks are loops, or nothing where the
 //! tile holds the whole axis.
 
-use rinductor_index::{Atom, Expr, Exprs, Range};
+use rinductor_index::{Atom, Expr, Exprs, Range, Ranges};
 use rinductor_scalar::DType;
 use rinductor_support::{Diagnostic, FxHashMap, FxHashSet};
 
@@ -351,7 +351,7 @@ impl<'a> Emit<'a> {
 
     /// How many steps an axis has.
     fn steps(&mut self, a: usize) -> String {
-        let extent = self.host_free(self.kernel.axes[a].extent);
+        let extent = self.text(self.kernel.axes[a].extent);
         if self.axes[a].tile == 1 {
             extent.tight()
         } else {
@@ -399,7 +399,7 @@ impl<'a> Emit<'a> {
         }
         let full = self.exprs.as_int(extent).is_some_and(|n| n % i64::from(tile) == 0 && n > 0);
         let mask = (!full).then(|| {
-            let end = self.host_free(extent);
+            let end = self.text(extent);
             let m = self.names.fresh(&format!("{name}m"));
             self.line(format!("{m} = {v} < {}", end.text));
             m
@@ -408,11 +408,6 @@ impl<'a> Emit<'a> {
         state.position = Some(v);
         state.mask = mask;
         state.level = level;
-    }
-
-    /// An expression over symbols alone.
-    pub fn host_free(&mut self, e: Expr) -> Text {
-        self.text(e)
     }
 
     /// An index expression as text.
@@ -466,8 +461,38 @@ impl<'a> Emit<'a> {
         self.exprs.dim(DATA + k as u32)
     }
 
+    /// An index expression as text that is computed in 64 bits.
+    pub fn wide_text(&mut self, e: Expr) -> Text {
+        let Emit { exprs, h, axes, symbols, data, env, .. } = self;
+        let word = |text: &str| {
+            let number = text.parse::<i64>().is_ok();
+            Text::word(if number { text.to_string() } else { format!("tl.cast({text}, tl.int64)") }, false)
+        };
+        expr::in_kernel(exprs, e, h, |atom| match atom {
+            Atom::Dim(d) if d >= DATA => word(env.get(&data[(d - DATA) as usize]).map_or("0", |v| v.text.as_str())),
+            Atom::Dim(d) => word(axes[d as usize].position.as_deref().unwrap_or("0")),
+            Atom::Sym(s) => {
+                let name = exprs.sym_name(s);
+                word(symbols.get(name).map_or(name, String::as_str))
+            }
+        })
+    }
+
+    /// Whether 32 bits hold an expression, and all that it is made of, wherever the axes reach.
+    pub fn is_narrow(&self, e: Expr) -> bool {
+        let ranges = self.ranges();
+        let inside = |n: Option<i64>| n.is_some_and(|n| i32::try_from(n).is_ok());
+        self.exprs.postorder(e).into_iter().map(|e| self.exprs.range(e, &ranges)).all(|r| inside(r.lo) && inside(r.hi))
+    }
+
     /// A simpler expression that is equal wherever the axes reach.
     pub fn simplified(&mut self, e: Expr) -> Expr {
+        let ranges = self.ranges();
+        self.exprs.simplify(e, &ranges)
+    }
+
+    /// What is known of positions, symbols and checked indices.
+    fn ranges(&self) -> Ranges {
         let mut ranges = self.exprs.facts();
         for (k, a) in self.kernel.axes.iter().enumerate() {
             ranges.set_extent(k as u32, a.extent);
@@ -478,7 +503,7 @@ impl<'a> Emit<'a> {
                 ranges.set(Atom::Dim(DATA + k as u32), Range { lo: Some(0), hi: None });
             }
         }
-        self.exprs.simplify(e, &ranges)
+        ranges
     }
 
     /// Which lanes are inside along these dimensions, and from which scope on that is known.

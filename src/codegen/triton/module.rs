@@ -173,7 +173,7 @@ impl<'a> Host<'a> {
             None => "torch.device(DEVICE)".into(),
         };
         let ops = self.ir.block_op_list(body);
-        let frees = self.last_uses(&ops, &args);
+        let frees = self.last_uses(&ops);
         for (k, &op) in ops.iter().enumerate() {
             self.op(op)?;
             let gone: Vec<String> =
@@ -264,8 +264,8 @@ impl<'a> Host<'a> {
         v
     }
 
-    /// After which op each buffer is used no more. What is returned stays.
-    fn last_uses(&self, ops: &[Op], args: &[Value]) -> Vec<Vec<Value>> {
+    /// After which op each buffer is used no more; arguments too, of which the device was asked before. What is returned stays.
+    fn last_uses(&self, ops: &[Op]) -> Vec<Vec<Value>> {
         let mut last: FxHashMap<Value, usize> = FxHashMap::default();
         let mut order: Vec<Value> = Vec::new();
         let buffer = |v: Value| matches!(self.ir.ty(self.ir.value_type(v)), TypeData::MemRef { .. });
@@ -284,8 +284,6 @@ impl<'a> Host<'a> {
                 list[last[&v]].push(v);
             }
         }
-        // The device is asked of the first argument before, so that all may go.
-        let _ = args;
         list
     }
 

@@ -29,6 +29,18 @@ impl Emit<'_> {
         }
     }
 
+    /// What a walk of several steps writes is loaded anew in each of them.
+    fn forget_written(&mut self, op: Op, axes: &[usize]) {
+        if axes.iter().all(|&a| self.axes[a].whole) {
+            return;
+        }
+        for op in self.ir.nested_ops(op) {
+            if self.ir.is_op(op, kernels::StoreOp::NAME) || self.ir.is_op(op, kernels::AtomicOp::NAME) {
+                self.forget_loads(self.ir.operand(op, 1));
+            }
+        }
+    }
+
     /// Opens the loops over axes that one step does not hold; gives their headers.
     fn open_loops(&mut self, axes: &[usize], reverse: bool) -> Vec<String> {
         let mut headers = Vec::new();
@@ -86,6 +98,7 @@ impl Emit<'_> {
         }
         let loops = axes.iter().any(|&a| !self.axes[a].whole);
         self.wait_before(op);
+        self.forget_written(op, &axes);
         let mut results: Vec<Val> = Vec::new();
         if !loops {
             self.block(body)?;
@@ -307,6 +320,7 @@ impl Emit<'_> {
         let axes = self.walked(op)?;
         let body = self.ir.body(op).ok_or_else(|| self.error(op, "the body must be one block"))?;
         self.wait_before(op);
+        self.forget_written(op, &axes);
         if let Some(scan) = scan_of(self.ir, op)
             && self.axes[axes[0]].tile > 1
         {
@@ -459,9 +473,7 @@ impl Emit<'_> {
         let next: Vec<String> = points.iter().map(|_| self.names.fresh("next")).collect();
         self.line(format!("{} = {f}({}, {})", next.join(", "), carried.join(", "), locals.join(", ")));
         if !whole {
-            // Positions in a backward scan count from the end: the last step's result is at its first lane.
-            let keep = if self.rank() == 1 { "axis=None" } else { "" };
-            let keep = if keep.is_empty() { format!("axis={axis}, keep_dims=True") } else { keep.to_string() };
+            let keep = if self.rank() == 1 { "axis=None".to_string() } else { format!("axis={axis}, keep_dims=True") };
             let totals: Vec<String> = points.iter().map(|_| self.names.fresh("total")).collect();
             self.line(format!("{} = tl.reduce({}, {keep}, combine_fn={f})", totals.join(", "), tuple(&points)));
             self.line(format!("{} = {f}({}, {})", carried.join(", "), carried.join(", "), totals.join(", ")));

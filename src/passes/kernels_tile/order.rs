@@ -90,9 +90,7 @@ fn block(ir: &mut Ir, func: Op, axes: &mut [Axis], axis: usize) -> Option<Axis> 
         let within = ir.create_value(kernels::AxisOp::NAME, &[], ty, &[("axis", word)], loc, InsertPoint::After(op));
         let shown = ir.name(&format!("{name}i"));
         ir.set_value_name(within, Some(shown));
-        let mut users: Vec<Op> = ir.uses(outer).map(|(user, _)| user).collect();
-        users.dedup();
-        for user in users {
+        for user in ir.users(outer) {
             let n = leading(ir.op_name(user))?;
             let access = Access::of(ir, user, n);
             let mut dims = Dims::default();

@@ -37,10 +37,14 @@ pub fn flatten(ir: &mut Ir, func: Op, axes: &mut [Axis]) -> bool {
 fn only_walk(ir: &Ir, func: Op) -> Option<Op> {
     let walks: Vec<Op> = ir.nested_ops(func).into_iter().filter(|&op| !ir.regions_of(op).is_empty()).collect();
     let &[walk] = &walks[..] else { return None };
-    let scatter = ir
-        .nested_ops(walk)
-        .into_iter()
-        .any(|op| ir.is_op(op, kernels::AtomicOp::NAME) || ir.is_op(op, kernels::StoreOp::NAME));
+    let writes = |op: Op| ir.is_op(op, kernels::AtomicOp::NAME) || ir.is_op(op, kernels::StoreOp::NAME);
+    let all = ir.nested_ops(func);
+    let written: Vec<Op> = all.iter().copied().filter(|&op| writes(op)).collect();
+    // What it writes is read by no step, and all of it is written in the walk.
+    let is_written = |buffer| written.iter().any(|&w| ir.operand(w, 1) == buffer);
+    let reads = all.iter().any(|&op| ir.is_op(op, kernels::LoadOp::NAME) && is_written(ir.operand(op, 0)));
+    let inside = written.iter().all(|&op| ir.parent_op(op) == Some(walk));
+    let scatter = !written.is_empty() && inside && !reads;
     (ir.is_op(walk, kernels::ForOp::NAME) && ir.num_operands(walk) == 0 && scatter).then_some(walk)
 }
 

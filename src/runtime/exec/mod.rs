@@ -5,12 +5,14 @@
 //! | `plan` | the function as a list of steps |
 //! | `constant` | constant data |
 //! | `bounds` | accesses that stay in their buffers at some sizes only |
+//! | `overlap` | inputs that share memory |
 //! | `host` | ops that the caller computes |
 //! | here | a call: symbols bound from the sizes of the inputs, buffers, kernels, extern ops, results |
 
 mod bounds;
 mod constant;
 mod host;
+mod overlap;
 mod plan;
 
 pub use host::{HostCall, HostInput, HostOps};
@@ -298,12 +300,14 @@ impl Call<'_> {
     fn run(&mut self, arguments: &[Option<Argument>]) -> Result<Vec<Returned>> {
         let executable = self.executable;
         let plan = &executable.plan;
+        let shared = overlap::shared(&plan.inputs, arguments);
         for (k, (input, argument)) in plan.inputs.iter().zip(arguments).enumerate() {
             if let Input::Tensor(slot, shape, written) = input {
                 let Some(Argument::Tensor(t)) = argument else {
                     return Err(RuntimeError::tensor(format!("input %{} must be a tensor", plan.input_names[k])));
                 };
-                self.buffers[*slot] = Some(self.input(t, shape, *written, &plan.input_names[k])?);
+                self.buffers[*slot] =
+                    Some(self.input(t, shape, *written, shared.contains(&k), &plan.input_names[k])?);
             }
         }
         for step in &plan.steps {
@@ -328,8 +332,8 @@ impl Call<'_> {
         outputs.collect()
     }
 
-    /// An input as the function's type wants it: itself, or a copy with those strides.
-    fn input(&mut self, t: &Tensor, shape: &Shape, written: bool, name: &str) -> Result<Buffer> {
+    /// An input as the function's type wants it: itself, or a copy with those strides; a copy too where it is `shared` with another.
+    fn input(&mut self, t: &Tensor, shape: &Shape, written: bool, shared: bool, name: &str) -> Result<Buffer> {
         let (sizes, strides) = (self.nums(&shape.sizes)?, self.nums(&shape.strides)?);
         if t.dtype() != shape.dtype || t.sizes() != &sizes[..] {
             return Err(RuntimeError::tensor(format!(
@@ -341,7 +345,7 @@ impl Call<'_> {
         }
         // Strides of dimensions without a second element do not matter.
         let same = t.numel() == 0 || (0..sizes.len()).all(|d| sizes[d] == 1 || t.strides()[d] == strides[d]);
-        let t = if same {
+        let t = if same && !shared {
             t.clone()
         } else {
             let copy = Tensor::zeros_strided(t.dtype(), &sizes, &strides)?;

@@ -463,11 +463,12 @@ impl Planner<'_> {
     }
 }
 
-/// Which buffers a kernel writes: those with another use than a load.
+/// Which buffers a kernel writes.
 fn stores(ir: &Ir, kernel: &str) -> Vec<bool> {
-    let args = ir.lookup_symbol(kernel).and_then(|k| ir.body(k)).map_or(&[][..], |b| ir.block_args(b));
-    let buffers = args.iter().filter(|&&a| matches!(ir.ty(ir.value_type(a)), TypeData::MemRef { .. }));
-    buffers.map(|&a| ir.uses(a).any(|(op, _)| !ir.is_op(op, kernels::LoadOp::NAME))).collect()
+    let Some(func) = ir.lookup_symbol(kernel) else { return Vec::new() };
+    let args = ir.body(func).map_or(&[][..], |b| ir.block_args(b));
+    let written = args.iter().zip(kernels::written(ir, func));
+    written.filter(|(a, _)| matches!(ir.ty(ir.value_type(**a)), TypeData::MemRef { .. })).map(|(_, w)| w).collect()
 }
 
 /// A property as an attribute of an extern call.

@@ -114,8 +114,11 @@ mod with_llvm {
         Ok(found.map(|all| all.into_iter().map(|(e, name)| PyExecutable::new(e, name, None)).collect()))
     }
 
+    /// The key of what Python keeps. What is kept of a graph names executables, which are for one kind of machine: so is this.
     fn key_of(parts: &[Vec<u8>]) -> Key {
-        Key::of(&parts.iter().map(|p| ("python", p.as_slice())).collect::<Vec<_>>())
+        let machine = cached::text_key("", "").to_string();
+        let parts = parts.iter().map(|p| ("python", p.as_slice()));
+        Key::of(&std::iter::once(("machine", machine.as_bytes())).chain(parts).collect::<Vec<_>>())
     }
 
     /// The bytes that were kept for these parts of a key.

@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 
 import graphs
-from rinductor import Module, RinductorError, Tensor
+from rinductor import Module, RinductorError, Tensor, compile_text
 
 
 def compiled(text, **options):
@@ -37,6 +37,17 @@ class OldOther(Other):
 
 
 class Calls(unittest.TestCase):
+    def test_an_argument_that_is_written_may_share_memory_with_another(self):
+        text = """func.func @f(%p: tensor<99xf32>, %q: tensor<99xf32>) {
+          %s = "aten.add.Tensor"(%p, %q) : (tensor<99xf32>, tensor<99xf32>) -> tensor<99xf32>
+          %c = "aten.copy_"(%p, %s) : (tensor<99xf32>, tensor<99xf32>) -> tensor<99xf32>
+          return
+        }"""
+        x = np.arange(100, dtype=np.float32)
+        want = x[1:] + x[:-1]
+        compile_text(text)(x[1:], x[:-1])
+        np.testing.assert_array_equal(x[1:], want)
+
     def test_numpy_in_numpy_out(self):
         f = compiled(graphs.binary("aten.add.Tensor", "f32"))
         self.assertEqual((f.name, f.kernels), ("forward", 1))

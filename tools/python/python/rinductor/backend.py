@@ -213,7 +213,7 @@ def known_or_compiled(gm, kind, number, settings):
             return wrapper.function(text, scope, name), None, executables
     compiler = Compiler(gm, kind, number, settings)
     source, report = compiler.compile()
-    if parts:
+    if parts and not compiler.failed:
         kept.keep(parts, source, compiler.calls)
     return wrapper.function(source.text(), dict(source.globals), name), report, compiler.executables
 
@@ -224,6 +224,8 @@ class Compiler:
     def __init__(self, gm, kind, number, settings):
         self.gm, self.kind, self.number, self.settings = gm, kind, number, settings
         self.refused = {}
+        #: Whether the compiler itself went wrong: who asks for errors then is to get them, whatever was compiled before.
+        self.failed = False
         self.executables = []
         #: Of each segment what the source calls it, the key of its executable, and what its errors say of where it is.
         self.calls = []
@@ -292,6 +294,7 @@ class Compiler:
             # A panic of the compiler is no Exception of Python.
             if type(error).__name__ != "PanicException" or self.settings.strict:
                 raise
+            self.failed = True
             self.refuse_all(segment, f"an error of the compiler: {error}")
             return None
         segment.kernels = executable.kernels

@@ -36,7 +36,7 @@ def key(gm, kind, pipeline, line_of):
     values = {}
     for node in gm.graph.nodes:
         target = node.target
-        called = str(target) if isinstance(target, (str, torch._ops.OpOverload)) else full_name(target)
+        called = target if isinstance(target, str) else op_text(target) if isinstance(target, torch._ops.OpOverload) else full_name(target)
         value = node.meta.get("val")
         try:
             shown = values.get(id(value)) or value_text(value, symbols)
@@ -46,6 +46,12 @@ def key(gm, kind, pipeline, line_of):
         lines.append(f"{node.op} {node.name} {called} {node.args!r} {node.kwargs!r} {shown} {line_of(node)}")
     lines += (f"{symbol} {range_attrs(symbol, env)}" for symbol, env in symbols.items())
     return [own_source(), "\n".join(lines).encode()]
+
+
+@functools.cache
+def op_text(op):
+    """An op: its name; of one that is not torch's own, which may change as its library does, all that the backend asks of it."""
+    return str(op) if op.namespace in ("aten", "prims") else f"{op._schema} {sorted(map(str, op.tags))}"
 
 
 def full_name(function):

@@ -30,12 +30,25 @@ class Source:
         """A name for an object that source cannot spell."""
         key = id(value)
         if key not in self.objects:
-            name, k = base, 1
-            while name in self.globals or name in self.reserved:
-                name, k = f"{base}_{k}", k + 1
-            self.globals[name] = value
-            self.objects[key] = name
+            self.objects[key] = self.fresh(base, value)
         return self.objects[key]
+
+    def attribute(self, target, value):
+        """A name for a constant of the graph. Each has its own: what is one object in this process may be two in another."""
+        for name, known in self.attributes.items():
+            if known == target:
+                return name
+        name = self.fresh(target.replace(".", "_"), value)
+        self.attributes[name] = target
+        return name
+
+    def fresh(self, base, value):
+        """A new name for an object."""
+        name, k = base, 1
+        while name in self.globals or name in self.reserved:
+            name, k = f"{base}_{k}", k + 1
+        self.globals[name] = value
+        return name
 
     def text(self):
         """The function as Python."""
@@ -170,9 +183,7 @@ class Wrapper:
             owner = self.gm
             for part in node.target.split("."):
                 owner = getattr(owner, part)
-            constant = self.source.object(node.target.replace(".", "_"), owner)
-            self.source.attributes[constant] = node.target
-            self.source.emit(f"{self.name(node)} = {constant}")
+            self.source.emit(f"{self.name(node)} = {self.source.attribute(node.target, owner)}")
             return
         target = node.target
         if isinstance(target, torch._ops.OpOverload):
