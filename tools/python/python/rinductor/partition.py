@@ -36,8 +36,6 @@ SLOW = {
 UNLIKE = {
     "aten.max_unpool2d": "torch's tracing takes it to have other strides than its results have",
     "aten.resize": "what it makes longer is filled as torch is told to fill new memory",
-    "aten.fractional_max_pool2d": "some of its windows begin elsewhere in eager",
-    "aten.fractional_max_pool3d": "some of its windows begin elsewhere in eager",
     "aten.histc": "what lies at the border of two bins is in the other one in eager, at times",
 }
 #: Ops whose sizes depend on data though torch does not say so.
