@@ -23,7 +23,8 @@ pub static PIPELINES: &[NamedPipeline] = &[
         name: "gpu",
         summary: "from the aten graph to kernels with the tiles of a GPU, every value in a buffer of its own",
         text: "aten-decompose,aten-canonicalize,cse,dce,lower-aten-to-loops,loops-inline,canonicalize,cse,dce,\
-               loops-split-reductions,loops-fuse,form-kernels,cse,dce,kernels-in-place,kernels-tile{target=gpu}",
+               loops-inline,cse,dce,loops-split-reductions,loops-fuse,form-kernels,cse,dce,kernels-in-place,\
+               kernels-tile{target=gpu}",
     },
 ];
 

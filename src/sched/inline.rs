@@ -7,6 +7,9 @@ use crate::ir::{Ir, Op, Value};
 use rinductor_index::Expr;
 use rinductor_support::{FxHashMap, FxHashSet};
 
+/// A reader that looks at less than one in so many of a nest's points hardly counts.
+const FEW: u64 = 64;
+
 /// Where the results of a nest are used.
 pub struct Uses {
     /// Loads in other nests: those of one result at one place of one reader together, in the order of its body. What is computed again if
@@ -79,22 +82,26 @@ pub fn pays(ir: &mut Ir, nest: &Nest, uses: &Uses, max_reads: u32) -> Result<(),
     }
     let own = cost::points(ir, &nest.space).max(1);
     let mut readers_points = 0u64;
+    // Who reads a few of its points only, as a gather does, computes them at no cost.
+    let mut large = 0;
     for &reader in &uses.readers {
         let Some(reader_nest) = Nest::of(ir, reader) else { continue };
         if is_view(ir, &reader_nest) && reader_needs_memory(ir, reader) {
             return Err(WhyNot::new("a reader is a view of it, which is free while its tensor exists"));
         }
         let places = uses.places.len().div_ceil(uses.readers.len()) as u64;
-        readers_points = readers_points.saturating_add(cost::nest_points(ir, &reader_nest).saturating_mul(places));
+        let points = cost::nest_points(ir, &reader_nest).saturating_mul(places);
+        readers_points = readers_points.saturating_add(points);
+        large += usize::from(points.saturating_mul(FEW) > own);
     }
     let again = readers_points.div_ceil(own);
-    if uses.readers.len() > 1 && reads > max_reads {
+    if large > 1 && reads > max_reads {
         return Err(WhyNot::new(format!("{} nests read it, and it reads {reads} tensors", uses.readers.len())));
     }
     if again > 1 && u64::from(work).saturating_mul(again - 1) > 6 {
         return Err(WhyNot::new(format!("it would be computed {again} times, at a cost of {work} a point")));
     }
-    if uses.readers.len() > 1 && reads > 1 {
+    if large > 1 && reads > 1 {
         return Err(WhyNot::new(format!(
             "{} nests read it: each would read {reads} tensors in its place",
             uses.readers.len()

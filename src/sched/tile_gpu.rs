@@ -12,8 +12,12 @@ use rinductor_support::FxHashSet;
 
 /// Points of a program where nothing is reduced.
 const POINTS: i64 = 1024;
+/// Points of a program that reduces short rows.
+const ROWS: i64 = 4096;
 /// Points of a step of a reduction that is walked in several.
-const STEP: i64 = 2048;
+const STEP: i64 = 4096;
+/// The same where there are so few programs that each must have more of memory on its way.
+const LARGE_STEP: i64 = 8192;
 /// The longest axis that is reduced in one step.
 const WHOLE: i64 = 8192;
 /// Programs that keep all multiprocessors of a large GPU busy: two for each of 132.
@@ -112,6 +116,11 @@ impl Plan<'_> {
         steps.fold(1u64, u64::saturating_mul).min(i64::MAX as u64) as i64
     }
 
+    /// Points of a step of a walk.
+    fn step(&self) -> i64 {
+        if self.programs() < 4 * PROGRAMS { LARGE_STEP } else { STEP }
+    }
+
     /// A tile of at most `room` points for an axis: as large as can be while the last step wastes little.
     fn fit(&self, axis: usize, room: i64) -> i64 {
         let extent = self.extents[axis];
@@ -154,9 +163,14 @@ impl Plan<'_> {
         let second =
             parallel.iter().copied().filter(|&a| a != lead && self.usable[a] && self.contiguous(a, &[lead]) > 0);
         if let Some(other) = second.max_by_key(|&a| self.contiguous(a, &[lead])) {
-            let side = if room >= POINTS { 32 } else { 16 };
+            // Whole lines of memory on both sides, as long as there is work for all.
+            let (side, room) = match points / PROGRAMS {
+                16384.. => (64, 4096),
+                POINTS.. => (32, POINTS),
+                _ => (16, room.max(256)),
+            };
             self.tiles[lead] = side.min(power_above(self.extents[lead]));
-            self.tiles[other] = (room.max(256) / self.tiles[lead]).min(power_above(self.extents[other]));
+            self.tiles[other] = (room / self.tiles[lead]).min(power_above(self.extents[other]));
             self.fill(room / (self.tiles[lead] * self.tiles[other]));
             return format!(
                 "accesses are contiguous along {} and along {}: a tile of both",
@@ -200,7 +214,7 @@ impl Plan<'_> {
                 columns /= 2;
                 self.tiles[p] = columns;
             }
-            let mut room = (STEP / columns).max(1);
+            let mut room = (self.step() / columns).max(1);
             for &a in reduced.iter().rev().filter(|&&a| self.usable[a]) {
                 if room > 1 && self.tiled() < RANK {
                     self.tiles[a] = power_above(self.extents[a]).min(room);
@@ -216,7 +230,7 @@ impl Plan<'_> {
                 self.tiles[a] = power_above(self.extents[a]);
             }
         } else {
-            let mut room = STEP;
+            let mut room = self.step();
             for &a in [r].iter().chain(reduced.iter().rev().filter(|&&a| a != r)) {
                 if room > 1 && self.usable[a] && self.tiled() < RANK {
                     self.tiles[a] = if self.fixed[a] { power_above(self.extents[a]).min(room) } else { room };
@@ -226,9 +240,9 @@ impl Plan<'_> {
         }
         // Short rows: several a program, as long as there are enough programs.
         let taken: i64 = reduced.iter().map(|&a| self.tiles[a]).product();
-        let mut rows = POINTS / taken.max(1);
+        let mut rows = ROWS / taken.max(1);
         if let Some(p) = lead_p.or_else(|| parallel.iter().copied().rev().find(|&a| self.usable[a])) {
-            while rows > 1 && self.programs() / rows < PROGRAMS && rows * taken > 128 {
+            while rows > 1 && self.programs() / rows < 2 * PROGRAMS && rows * taken > 128 {
                 rows /= 2;
             }
             if rows > 1 && self.tiled() < RANK {

@@ -179,6 +179,12 @@ impl Emit<'_> {
         }
         let dims = vals.iter().fold(0, |d, v| d | v.dims);
         let level = vals.iter().map(|v| v.level).max().unwrap_or(0);
+        if name == "arith.divf" && self.divides_by_few(result, value_type, &vals) {
+            let text = self.quotient(&vals[0], &vals[1]);
+            let text = scalar::rounded(&text, to, self.h);
+            self.define(result, text, to, dims, level);
+            return Ok(());
+        }
         let args: Vec<Arg> = vals.iter().map(|v| Arg { text: &v.text, literal: v.literal }).collect();
         let predicate = self.ir.attr_of(op, "predicate").and_then(|a| self.ir.as_int(a));
         let scalar_op = match from_ir(&name, None, value_type) {
@@ -202,6 +208,33 @@ impl Emit<'_> {
         }
         self.define(result, text, to, dims, level);
         Ok(())
+    }
+
+    /// Whether many values are divided by one, and what comes of it is rounded to fewer digits than a product with an inverse has.
+    fn divides_by_few(&self, result: Value, dtype: DType, vals: &[Val]) -> bool {
+        let [x, y] = vals else { return false };
+        let few = !x.literal && !y.literal && y.dims & x.dims == y.dims && y.dims != x.dims;
+        let small = |v: Value| scalar::is_small_float(self.dtype(v));
+        let rounds = |user: Op| self.ir.is_op(user, "arith.truncf") && small(self.ir.result(user, 0));
+        few && (small(result) || dtype == DType::F32 && self.ir.uses(result).all(|(user, _)| rounds(user)))
+    }
+
+    /// A quotient as a product with the inverse, which is computed once for each divisor. The divisor is scaled, so that no inverse is too large or loses digits.
+    fn quotient(&mut self, x: &Val, y: &Val) -> String {
+        let key = format!("inverse of {}", y.text);
+        let (inverse, scale) = match self.scopes[y.level].memo.get(&key) {
+            Some(v) => (format!("inverse_{}", v.text), v.text.clone()),
+            None => {
+                let scale = self.names.fresh("scale");
+                let inverse = self.names.fresh(&format!("inverse_{scale}"));
+                let f = self.h.need("_scale");
+                self.line_at(y.level, format!("{scale} = {f}({})", y.text));
+                self.line_at(y.level, format!("{inverse} = tl.div_rn(1.0, {} * {scale})", y.text));
+                self.scopes[y.level].memo.insert(key, Val { text: scale.clone(), ..y.clone() });
+                (inverse, scale)
+            }
+        };
+        format!("({} * {inverse} * {scale})", x.text)
     }
 
     /// The expressions of an op's map over its operands from `first` on.

@@ -50,6 +50,15 @@ const fn library(name: &'static str, needs: &'static [&'static str], text: &'sta
 /// All functions.
 static TABLE: &[Helper] = &[
     plain(
+        "_scale",
+        "def _scale(x):
+    # A power of two that brings a number near one, if it is far from it.
+    large = tl.abs(x) >= 18446744073709551616.0
+    small = tl.abs(x) < 5.421010862427522e-20
+    return tl.where(large, 5.421010862427522e-20, tl.where(small, 18446744073709551616.0, 1.0))
+",
+    ),
+    plain(
         "_add",
         "def _add(x, y):
     return x + y

@@ -66,6 +66,8 @@ pub(super) enum Width {
 
 /// A kernel as text, and how it is launched.
 pub(super) struct Written {
+    /// What it is called.
+    pub name: String,
     pub text: String,
     /// The extents of the parallel axes with the points that a program takes.
     pub grid: Vec<(Expr, u32)>,
@@ -128,8 +130,9 @@ pub(super) fn write(ir: &Ir, op: Op, h: &mut Helpers) -> Result<Written, Diagnos
         2049..=4096 => 8,
         _ => 16,
     };
+    let name = identifier(&e.kernel.name);
     let text = e.finish();
-    Ok(Written { text, grid, sizes, width: e.width.clone(), warps, checks: e.checks, exprs: e.exprs })
+    Ok(Written { name, text, grid, sizes, width: e.width.clone(), warps, checks: e.checks, exprs: e.exprs })
 }
 
 impl<'a> Emit<'a> {

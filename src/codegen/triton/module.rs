@@ -8,7 +8,9 @@ use super::expr::{self, Text};
 use super::external::{self, dtype_name};
 use super::helpers::Helpers;
 use super::kernel::{self, Width, Written};
+use super::launch;
 use super::names::{Names, identifier};
+use super::same;
 use crate::codegen::kernel::{BufferLayout, buffer_layout, contiguous_strides};
 use crate::dialects::loops::map_exprs;
 use crate::dialects::{func, kernels, symbols};
@@ -35,12 +37,22 @@ pub enum Extent {
 pub fn emit(ir: &Ir, infos: &dyn OpInfos, extent: Extent) -> Result<String, Diagnostic> {
     let mut helpers = Helpers::default();
     let mut written: FxHashMap<String, Written> = FxHashMap::default();
+    // The kernels that stand in the module, by their texts without names.
+    let mut known: FxHashMap<String, String> = FxHashMap::default();
     let mut text = String::new();
     for op in ir.block_ops(ir.module_body()).filter(|&op| ir.is_op(op, kernels::FuncOp::NAME)) {
-        let w = kernel::write(ir, op, &mut helpers)?;
-        text += "\n\n";
-        text += &w.text;
-        written.insert(kernels::FuncOp(op).sym_name(ir).to_string(), w);
+        let mut w = kernel::write(ir, op, &mut helpers)?;
+        let whole = launch::decorator(&w) + &w.text;
+        let name = kernels::FuncOp(op).sym_name(ir).to_string();
+        match known.get(&same::without_names(&whole)) {
+            Some(first) => w.name.clone_from(first),
+            None => {
+                known.insert(same::without_names(&whole), w.name.clone());
+                text += "\n\n";
+                text += &whole;
+            }
+        }
+        written.insert(name, w);
     }
     let functions: Vec<Op> = ir
         .block_ops(ir.module_body())
@@ -55,17 +67,17 @@ pub fn emit(ir: &Ir, infos: &dyn OpInfos, extent: Extent) -> Result<String, Diag
     let mut host = Host::new(ir, function, infos, &written);
     let call = host.function()?;
     let arguments = host.arguments();
+    let device = host.device_name();
     let name = ir.symbol_name(function).unwrap_or("forward");
     let mut out = format!("\"\"\"The function {name}, as kernels for Triton: call(args) runs it.\"\"\"\n\n");
-    out += "import contextlib\n";
     if call.contains("@functools") {
         out += "import functools\n";
     }
-    out += "\nimport torch\nimport triton\nimport triton.language as tl\n";
+    out += "import os\n\nimport torch\nimport triton\nimport triton.language as tl\n";
     if helpers.library {
         out += "from triton.language.extra import libdevice\n";
     }
-    out += "\nassert_size_stride = torch._C._dynamo.guards.assert_size_stride\n\nDEVICE = \"cuda\"\n";
+    out += &launch::preamble(&device, !written.is_empty());
     out += &helpers.text();
     out += &text;
     out += &call;
@@ -164,13 +176,13 @@ impl<'a> Host<'a> {
             self.vars.insert(a, name.clone());
             params.push(name);
         }
-        self.bind(&args)?;
-        let mut lines = std::mem::take(&mut self.lines);
+        let checks = self.bind(&args)?;
+        let binds = std::mem::take(&mut self.lines);
         let first =
             args.iter().copied().find(|&a| matches!(self.ir.ty(self.ir.value_type(a)), TypeData::MemRef { .. }));
-        let device = match first {
-            Some(a) => format!("{}.device", self.vars[&a]),
-            None => "torch.device(DEVICE)".into(),
+        let index = match first {
+            Some(a) => format!("{}.get_device()", self.vars[&a]),
+            None => "index_of(DEVICE)".into(),
         };
         let ops = self.ir.block_op_list(body);
         let frees = self.last_uses(&ops);
@@ -183,30 +195,64 @@ impl<'a> Host<'a> {
             }
         }
         let mut text = std::mem::take(&mut self.constants);
-        text += "\n\ndef on(device):\n    \"\"\"Where kernels are launched.\"\"\"\n    return torch.cuda.device(device) if device.type == \"cuda\" else contextlib.nullcontext()\n";
         if self.uses_strided {
             text += STRIDED;
         }
         let name = self.ir.symbol_name(self.func).unwrap_or("forward").to_string();
-        text += &format!(
-            "\n\ndef call(args):\n    \"\"\"Runs @{name}; the list of arguments is emptied, so that they are freed early.\"\"\"\n"
-        );
-        if !params.is_empty() {
-            let list = if params.len() == 1 { format!("{},", params[0]) } else { params.join(", ") };
-            text += &format!("    {list} = args\n    args.clear()\n");
+        let unpack = match &params[..] {
+            [] => None,
+            [one] => Some(format!("{one}, = args")),
+            _ => Some(format!("{} = args", params.join(", "))),
+        };
+        let has = |word: &str| self.lines.iter().any(|l| l.contains(word));
+        let (allocates, launches, names_device) = (has("empty("), has("stream, "), has("device"));
+        let mut lines: Vec<String> = Vec::new();
+        lines.extend(unpack.clone());
+        lines.push(format!("if (index := {index}) != current_device():"));
+        lines.push("    return elsewhere(index, args)".into());
+        if unpack.is_some() {
+            lines.push("args.clear()".into());
         }
-        for l in lines.drain(..) {
+        lines.extend(binds.iter().cloned());
+        if allocates {
+            lines.push("empty = empty_strided(index)".into());
+        }
+        if launches {
+            lines.push("stream = current_stream(index)".into());
+        }
+        if names_device {
+            lines.push("device = torch.device(\"cuda\", index) if index >= 0 else torch.device(\"cpu\")".into());
+        }
+        lines.append(&mut self.lines);
+        text += "\n\ndef check(args):\n    \"\"\"Raises an error if the arguments do not lie as the kernels expect.\"\"\"\n";
+        if checks.is_empty() {
+            text += "    pass\n";
+        } else {
+            for l in unpack.iter().chain(&binds).chain(&checks) {
+                text += &format!("    {l}\n");
+            }
+        }
+        text += &format!(
+            "\n\ndef run(args):\n    \"\"\"Runs @{name} with arguments that were checked; the list is emptied, so that they are freed early.\"\"\"\n"
+        );
+        for l in &lines {
             text += &format!("    {l}\n");
         }
-        text += &format!("    device = {device}\n    with on(device):\n");
-        for l in &self.lines {
-            text += &format!("        {l}\n");
-        }
+        text += &format!("\n\ndef call(args):\n    \"\"\"Checks the arguments, and runs @{name}.\"\"\"\n");
+        text += "    check(args)\n    return run(args)\n";
         Ok(text)
     }
 
-    /// Binds symbols, and checks that tensors lie as their types say.
-    fn bind(&mut self, args: &[Value]) -> Result<(), Diagnostic> {
+    /// Where the function runs if no argument says it.
+    fn device_name(&self) -> String {
+        match self.ir.attr_of(self.func, "aten.device").map(|a| self.ir.attr(a)) {
+            Some(AttrData::String(bytes)) if bytes.starts_with(b"cuda:") => String::from_utf8_lossy(bytes).into_owned(),
+            _ => "cuda".into(),
+        }
+    }
+
+    /// Binds symbols; gives the lines that check that tensors lie as their types say.
+    fn bind(&mut self, args: &[Value]) -> Result<Vec<String>, Diagnostic> {
         for (k, &a) in args.iter().enumerate() {
             if !matches!(self.ir.ty(self.ir.value_type(a)), TypeData::Index) {
                 continue;
@@ -239,6 +285,7 @@ impl<'a> Host<'a> {
                 }
             }
         }
+        let mut checks = Vec::new();
         for (a, layout) in &layouts {
             let all = layout.sizes.iter().chain(&layout.strides).chain([&layout.offset]);
             let atoms: Vec<Atom> = all.flat_map(|&e| self.ir.exprs.atoms(e).collect::<Vec<_>>()).collect();
@@ -251,9 +298,9 @@ impl<'a> Host<'a> {
                 }
             }
             let (sizes, strides) = (self.tuple(&layout.sizes), self.tuple(&layout.strides));
-            self.lines.push(format!("assert_size_stride({}, {sizes}, {strides})", self.vars[a]));
+            checks.push(format!("assert_size_stride({}, {sizes}, {strides})", self.vars[a]));
         }
-        Ok(())
+        Ok(checks)
     }
 
     /// The buffer whose memory a value is in.
@@ -346,11 +393,17 @@ impl<'a> Host<'a> {
         let plain = contiguous_strides(&mut self.ir.exprs, &layout.sizes);
         let (sizes, dtype) = (self.tuple(&layout.sizes), dtype_name(layout.dtype));
         let known = !layout.sizes.iter().any(|&e| self.ir.exprs.has_syms(e));
-        if plain == layout.strides && (known || layout.sizes.len() < 2) {
-            format!("torch.empty({sizes}, dtype={dtype}, device=device)")
+        // Of what has no elements torch's strides count empty dimensions as one.
+        let strides = if plain == layout.strides && known {
+            let sizes: Vec<i64> = layout.sizes.iter().map(|&e| self.ir.exprs.as_int(e).unwrap_or(1).max(1)).collect();
+            let strides: Vec<Expr> = (0..sizes.len())
+                .map(|d| self.ir.exprs.int(sizes[d + 1..].iter().fold(1i64, |a, &b| a.saturating_mul(b))))
+                .collect();
+            self.tuple(&strides)
         } else {
-            format!("torch.empty_strided({sizes}, {}, dtype={dtype}, device=device)", self.tuple(&layout.strides))
-        }
+            self.tuple(&layout.strides)
+        };
+        format!("empty({sizes}, {strides}, {dtype})")
     }
 
     /// A variable with the tensor that a value is.
@@ -376,11 +429,14 @@ impl<'a> Host<'a> {
         let name = kernels::LaunchOp(op).callee(&self.ir).to_string();
         let written = self.written;
         let Some(w) = written.get(&name) else { return Err(self.error(op, format!("no kernel @{name}"))) };
-        let mut args = Vec::new();
+        let (mut args, mut integers) = (Vec::new(), Vec::new());
         for v in self.ir.operand_list(op) {
             if matches!(self.ir.ty(self.ir.value_type(v)), TypeData::Index) {
-                args.push(self.integer(v, op)?);
+                integers.push(self.integer(v, op)?);
                 continue;
+            }
+            if !integers.is_empty() {
+                return Err(self.error(op, "takes a buffer behind a number"));
             }
             let root = self.root(v);
             self.ready(root, op)?;
@@ -421,16 +477,11 @@ impl<'a> Host<'a> {
             let sizes: Vec<String> = w.sizes.iter().map(|&e| on_host(e).text).collect();
             let most =
                 if sizes.len() == 1 { on_host(w.sizes[0]).factor_text() } else { format!("max({})", sizes.join(", ")) };
-            args.push(format!("WIDE={most} >= 2**31 - 2**16"));
+            integers.push(format!("{most} >= 2**31 - 2**16"));
         }
-        if w.warps != 4 {
-            args.push(format!("num_warps={}", w.warps));
-        }
-        if w.checks {
-            args.push("debug=True".into());
-            args.push("sanitize_overflow=False".into());
-        }
-        self.lines.push(format!("{}[({grid},)]({})", identifier(&name), args.join(", ")));
+        let tensors = if args.len() == 1 { format!("{},", args[0]) } else { args.join(", ") };
+        let integers: String = integers.iter().map(|n| format!(", {n}")).collect();
+        self.lines.push(format!("{}({grid}, index, stream, ({tensors}){integers})", w.name));
         Ok(())
     }
 

@@ -120,11 +120,14 @@ impl Emit<'_> {
             }
         } else {
             let mut kept: Vec<Vec<String>> = Vec::new();
+            let even = self.same_lanes_each_step(&axes);
             for (c, dtype, _, dims) in &combiners {
                 let mut names = Vec::new();
-                for (i, d) in identity(*c, *dtype).into_iter().zip(c.kept(*dtype)) {
+                for (k, (i, d)) in identity(*c, *dtype).into_iter().zip(c.kept(*dtype)).enumerate() {
                     let name = self.names.fresh(c.name());
-                    self.line(format!("{name} = tl.full({}, {i}, {})", self.shape(*dims), held(d)));
+                    let one = even && *c == Combiner::Welford && k == 2;
+                    let shape = if one { "()".into() } else { self.shape(*dims) };
+                    self.line(format!("{name} = tl.full({shape}, {i}, {})", held(d)));
                     names.push(name);
                 }
                 kept.push(names);
@@ -134,12 +137,18 @@ impl Emit<'_> {
             let (mask, _) = self.mask(over);
             for ((c, dtype, values, _), names) in combiners.iter().zip(&kept) {
                 let points: Vec<Val> = values.iter().map(|&v| self.get(v)).collect();
-                self.step(*c, *dtype, names, &points, &mask);
+                if even && *c == Combiner::Welford {
+                    self.even_step(names, &points[0].text);
+                } else {
+                    self.step(*c, *dtype, names, &points, &mask);
+                }
             }
             self.close_loops(headers);
             for ((c, dtype, _, dims), names) in combiners.iter().zip(&kept) {
                 let level = self.scopes.len() - 1;
-                let texts = self.across(*c, *dtype, names, *dims, over);
+                let names =
+                    if even && *c == Combiner::Welford { self.even_moments(names, *dims, over) } else { names.clone() };
+                let texts = self.across(*c, *dtype, &names, *dims, over);
                 for (text, d) in texts.into_iter().zip(c.kept(*dtype)) {
                     results.push(Val { text, literal: false, dtype: d, dims: dims & !over, level });
                 }
@@ -153,6 +162,39 @@ impl Emit<'_> {
             self.define(r, text, v.dtype, v.dims, v.level);
         }
         Ok(())
+    }
+
+    /// Whether each step of a walk has points for the same lanes, so that their counts are one number.
+    fn same_lanes_each_step(&self, axes: &[usize]) -> bool {
+        axes.iter().all(|&a| {
+            let extent = self.exprs.as_int(self.kernel.axes[a].extent);
+            let tile = i64::from(self.axes[a].tile);
+            self.axes[a].whole || tile == 1 || extent.is_some_and(|n| n % tile == 0)
+        })
+    }
+
+    /// Adds a step's points to moments whose counts are one number; lanes outside have anything.
+    fn even_step(&mut self, kept: &[String], p: &str) {
+        let [mean, m2, n] = kept else { return };
+        let (share, delta) = (self.names.fresh("share"), self.names.fresh("delta"));
+        self.line(format!("{n} = {n} + 1.0"));
+        self.line(format!("{share} = 1.0 / {n}"));
+        self.line(format!("{delta} = {p} - {mean}"));
+        self.line(format!("{mean} = {mean} + {delta} * {share}"));
+        self.line(format!("{m2} = {m2} + {delta} * ({p} - {mean})"));
+    }
+
+    /// The moments after such steps, nothing in lanes outside.
+    fn even_moments(&mut self, kept: &[String], dims: u32, over: u32) -> Vec<String> {
+        let (mask, _) = self.mask(over);
+        let mut full = kept.to_vec();
+        if dims != 0 {
+            full[2] = format!("tl.broadcast_to({}, {})", full[2], self.shape(dims));
+        }
+        if mask.is_empty() {
+            return full;
+        }
+        full.into_iter().map(|text| format!("tl.where({}, {text}, 0.0)", mask.join(" & "))).collect()
     }
 
     /// The dimensions along which the type of a value varies.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from . import _core, dump, kept, partition, wrapper
+from . import _core, cudagraphs, dump, gpu, kept, partition, wrapper
 from .export import function_text
 from .partition import Segment
 from .spelling import NotSpelled
@@ -25,7 +25,7 @@ log = logging.getLogger("rinductor")
 #: What `options=` may hold, with what it means.
 OPTIONS = {
     "rinductor.dump_dir": "a folder for every stage of every graph",
-    "rinductor.pipeline": "the passes that a graph goes through (default: cpu)",
+    "rinductor.pipeline": "the passes that a graph goes through (default: cpu or gpu, by where its tensors are)",
     "rinductor.fallback_random": "random numbers as eager draws them, one after the other",
     "rinductor.strict": "an error where a graph cannot be compiled, instead of a warning and torch in its place",
 }
@@ -35,12 +35,19 @@ OPTIONS = {
 class Settings:
     """How graphs are compiled."""
 
-    pipeline: str = "cpu"
+    #: None for that of the device.
+    pipeline: str | None = None
     dump_dir: str | None = None
     fallback_random: bool = False
     strict: bool = False
+    #: What the recorded graphs of one model have in common; None if graphs are not to be recorded.
+    recording: cudagraphs.Recording | None = None
     #: Gets a `Report` for each graph.
     observers: list = field(default_factory=list)
+
+    def passes(self, device):
+        """The passes for a device."""
+        return self.pipeline or ("cpu" if device == "cpu" else "gpu")
 
     @staticmethod
     def of(options):
@@ -78,8 +85,9 @@ _counter = iter(range(10**9))
 
 def backend(gm, example_inputs, *, mode=None, options=None, **_):
     """Compiles what Dynamo has captured; `torch.compile(model, backend="rinductor")` calls it."""
-    del mode
     settings = Settings.of(options)
+    if mode in ("reduce-overhead", "max-autotune"):
+        settings.recording = cudagraphs.Recording(len(example_inputs))
 
     def compiler(kind):
         return lambda graph, inputs: compile_graph(graph, inputs, kind=kind, settings=settings)
@@ -185,6 +193,10 @@ def compile_graph(gm, example_inputs, *, kind, settings):
         observer(report)
 
     threads = None
+    executables = [e for e in executables if not isinstance(e, gpu.Program)]
+    if not executables:
+        run._boxed_call = True
+        return cudagraphs.recorded(run, gm, example_inputs, kind, settings.recording) if settings.recording else run
 
     def call(args):
         nonlocal threads
@@ -227,14 +239,14 @@ class Compiler:
         #: Whether the compiler itself went wrong: who asks for errors then is to get them, whatever was compiled before.
         self.failed = False
         self.executables = []
-        #: Of each segment what the source calls it, the key of its executable, and what its errors say of where it is.
+        #: Of each segment what the source calls it, the key of its executable, what its errors say of where it is, and whether its arguments are known.
         self.calls = []
         #: The symbols that have a value when the graph runs.
         self.known = set()
 
     def compile(self):
         """The source of the function, and what became of the graph."""
-        stage = dump.Stage(self.settings.dump_dir, f"{self.number:03}-{self.kind}", self.settings.pipeline)
+        stage = dump.Stage(self.settings.dump_dir, f"{self.number:03}-{self.kind}")
         stage.graph(self.gm)
         partition.sink_copies(self.gm)
         if self.kind == "infer":
@@ -253,7 +265,7 @@ class Compiler:
                 break
         writer = wrapper.Wrapper(self.gm, plan, calls)
         source = writer.write()
-        self.calls = [(name, s.key, s.where) for s, name in writer.segments.items()]
+        self.calls = [(name, s.key, s.where, s.checked) for s, name in writer.segments.items()]
         stage.wrapper(source.text())
         report = Report(self.kind)
         report.segments = [(s.nodes, s.kernels) for s in plan.steps if isinstance(s, Segment)]
@@ -278,15 +290,18 @@ class Compiler:
                 segment.nodes,
                 segment.inputs,
                 segment.outputs,
+                device=segment.device,
                 symbols=[(s, env) for s in segment.symbols],
                 anonymous=True,
+                moved=segment.moved,
             )
         except NotSpelled as why:
             self.refuse_all(segment, str(why))
             return None
-        stage.segment(segment.level, text.text)
+        passes, on_gpu = self.settings.passes(segment.device), segment.device != "cpu"
+        stage.segment(segment.name, text.text, passes, on_gpu)
         try:
-            segment.key, executable = compiled(text.text, self.settings.pipeline)
+            segment.key, executable = compiled(text.text, passes, on_gpu)
         except _core.RinductorError as error:
             self.blame(segment, text, error)
             return None
@@ -300,7 +315,9 @@ class Compiler:
         segment.kernels = executable.kernels
         segment.where = "; ".join(dict.fromkeys(filter(None, map(index_line, segment.nodes))))
         self.executables.append(executable)
-        return placed(executable.call_torch, segment.where)
+        # Dynamo's guards have looked at the inputs of the first graphs of a model; what torch or autograd makes is looked at.
+        segment.checked = self.kind == "infer" and all(n.op == "placeholder" for n in segment.inputs)
+        return placed(executable, segment.where, segment.checked)
 
     def blame(self, segment, text, error):
         """Finds the node that an error speaks of."""
@@ -320,14 +337,20 @@ class Compiler:
         self.refused |= dict.fromkeys(segment.nodes, why)
 
 
-def placed(call, where):
-    """The call of a segment; if ops in it read by index, an index out of range says which they are and where the model has them."""
+def placed(executable, where, checked):
+    """The call of a segment; if ops in it read by index, an index out of range says which they are and where the model has them.
+
+    `checked` is whether it is known that its arguments lie as the graph says; machine code looks at them anyway.
+    """
+    if isinstance(executable, gpu.Program):
+        # A GPU says it itself, later.
+        return executable.run if checked else executable.call
     if not where:
-        return call
+        return executable.call_torch
 
     def located(args):
         try:
-            return call(args)
+            return executable.call_torch(args)
         except IndexError as error:
             raise IndexError(f"{error}, in {where}") from None
 
@@ -368,16 +391,16 @@ def keeps(node):
 _executables = {}
 
 
-def compiled(text, pipeline):
-    """The key and the executable of a function; the same text is compiled once in a process, and once on a machine as long as the cache keeps it."""
+def compiled(text, pipeline, on_gpu=False):
+    """The key and the executable of a function, or its program for a GPU; the same text is compiled once in a process, and once on a machine as long as the cache keeps it."""
     remarks = os.environ.get("RINDUCTOR_REMARKS")
     if remarks:
         show_remarks(text, pipeline, remarks)
-    key = _core.text_key(text, pipeline)
+    key = gpu.key_of(text, pipeline) if on_gpu else _core.text_key(text, pipeline)
     with _lock:
         found = _executables.get(key)
     if found is None:
-        found = _core.compile_text(text, "graph.ir", pipeline)
+        found = gpu.compiled(key, text, pipeline) if on_gpu else _core.compile_text(text, "graph.ir", pipeline)
         with _lock:
             _executables[key] = found
     return key, found

@@ -11,8 +11,7 @@ from .spelling import NotSpelled
 class Stage:
     """The folder of one graph; does nothing without a folder for all."""
 
-    def __init__(self, root, name, pipeline):
-        self.pipeline = pipeline
+    def __init__(self, root, name):
         self.folder = Path(root) / name if root else None
         if self.folder:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -29,24 +28,26 @@ class Stage:
         if self.folder:
             self.write("graph.ir", text_of(gm))
 
-    def segment(self, level, text):
-        """A part that is compiled, at each level of the compiler."""
+    def segment(self, name, text, pipeline, gpu):
+        """A part that is compiled, at each level of the compiler; for a GPU its Triton module too."""
         if not self.folder:
             return
-        self.write(f"segment-{level}.ir", text)
+        self.write(f"segment-{name}.ir", text)
         from . import _core
 
         steps = {
             "loops": "aten-decompose,aten-canonicalize,cse,dce,lower-aten-to-loops,loops-inline,canonicalize,cse,dce",
-            "kernels": self.pipeline,
+            "kernels": pipeline,
         }
         for stage, pipeline in steps.items():
             try:
-                module = _core.Module.parse(text, f"segment-{level}.ir")
+                module = _core.Module.parse(text, f"segment-{name}.ir")
                 module.run(pipeline)
-                self.write(f"segment-{level}.{stage}.ir", str(module))
+                self.write(f"segment-{name}.{stage}.ir", str(module))
+                if gpu and stage == "kernels":
+                    self.write(f"segment-{name}.py", module.emit("triton"))
             except _core.RinductorError as error:
-                self.write(f"segment-{level}.{stage}.error.txt", str(error))
+                self.write(f"segment-{name}.{stage}.error.txt", str(error))
 
     def wrapper(self, text):
         """The function that calls all parts."""

@@ -36,6 +36,13 @@ def value_of(node):
     return value
 
 
+def kind_of(node):
+    """What a node is called where its own name must not be seen: the word for its op."""
+    if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
+        return node.target._schema.name.split("::")[-1].strip("_")
+    return "v"
+
+
 @functools.cache
 def op_name(target):
     """The name of an op in the text: `aten.add.Tensor`, without `.default`."""
@@ -47,9 +54,11 @@ def op_name(target):
 class Writer:
     """Writes the body of one function."""
 
-    def __init__(self, device, anonymous=False):
+    def __init__(self, device, anonymous=False, moved=()):
         self.device = device
-        #: Whether values are numbered instead of named, so that equal parts of a graph have equal texts.
+        #: Nodes that are on another device, and are moved to this one before the function is called.
+        self.moved = moved
+        #: Whether values are called by their ops and numbered instead of named, so that equal parts of a graph have equal texts.
         self.anonymous = anonymous
         self.lines = []
         self.nodes = []
@@ -61,9 +70,9 @@ class Writer:
         self.lines.append("    " + text)
         self.nodes.append(node)
 
-    def call(self, node):
+    def call(self, node, kind=None):
         """Gives a node its name."""
-        self.names[node] = f"%v{len(self.names)}" if self.anonymous else f"%{node.name}"
+        self.names[node] = f"%{kind or kind_of(node)}_{len(self.names)}" if self.anonymous else f"%{node.name}"
         return self.names[node]
 
     def fresh_name(self, base):
@@ -93,9 +102,14 @@ class Writer:
             name = self.names[node]
         except KeyError:
             raise NotSpelled(f"{node.name}, which this function does not compute") from None
+        return name, self.type_of(node)
+
+    def type_of(self, node):
+        """The type of a node."""
         if node not in self.types:
-            self.types[node] = spelling.value_type(value_of(node), self.device)
-        return name, self.types[node]
+            value = value_of(node)
+            self.types[node] = spelling.value_type(value, str(value.device) if node in self.moved else self.device)
+        return self.types[node]
 
     def node(self, node):
         """One node as a line, or none for a getitem."""
@@ -195,7 +209,8 @@ class Writer:
         if name in ("layout", "pin_memory"):
             return False
         if isinstance(value, torch.device) or (name == "device" and isinstance(value, str)):
-            if str(value) != self.device:
+            here = str(value) == self.device or (str(value) == "cuda" and self.device.startswith("cuda"))
+            if not here:
                 props.append((name, spelling.string(str(value))))
             return False
         if isinstance(value, Node):
@@ -246,23 +261,24 @@ def function_text(
     head="",
     module=None,
     anonymous=False,
+    moved=(),
 ):
     """Nodes in their order as a module with one function `@forward`.
 
     `inputs` are the nodes that are its arguments, `outputs` nodes or None; `static` are indices of inputs whose address does not change;
-    `symbols` are sympy symbols with a shape environment, as pairs, for `index` arguments behind the inputs that give their values.
+    `moved` are inputs that are on another device and will be moved; `symbols` are sympy symbols with a shape environment, as pairs, for `index` arguments behind the inputs that give their values.
 
     Raises `NotSpelled` for what the text has no word for.
     """
-    writer = Writer(device, anonymous)
+    writer = Writer(device, anonymous, moved)
     arguments = []
     for k, node in enumerate(inputs):
         value = value_of(node)
-        ty = spelling.value_type(value, device)
+        ty = writer.type_of(node)
         attrs = symbol_attrs(value) if isinstance(value, torch.SymInt) else []
         if k in static:
             attrs.append("aten.static")
-        arguments.append(f"{writer.call(node)}: {ty}" + (" {" + ", ".join(attrs) + "}" if attrs else ""))
+        arguments.append(f"{writer.call(node, 'v')}: {ty}" + (" {" + ", ".join(attrs) + "}" if attrs else ""))
     for symbol, env in symbols:
         arguments.append(f"%{symbol}__value: index {{{', '.join(range_attrs(symbol, env))}}}")
     for node in nodes:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from . import _core, spelling
+from . import _core, gpu, spelling
 from .export import range_attrs
 
 log = logging.getLogger("rinductor")
@@ -125,9 +125,9 @@ def found(recipe):
 
 
 def keep(parts, source, calls):
-    """Keeps a graph. `calls` are the segments: the name of each in the source, the key of its executable, and what its errors say of where it is."""
+    """Keeps a graph. `calls` are the segments: the name of each in the source, the key of its executable, and what `placed` is given with it."""
     recipes = {}
-    named = {name for name, _, _ in calls}
+    named = {name for name, *_ in calls}
     for name, value in source.globals.items():
         if name in named or value is torch or value is math:
             continue
@@ -142,24 +142,26 @@ def keep(parts, source, calls):
 def find(parts, gm, executables, placed):
     """The source of the function, the objects that it names, and its executables, if all of it was kept.
 
-    `executables` are those of this process by their keys, and gets those that are found; `placed` makes the call of a segment.
+    `executables` are those of this process by their keys, and gets those that are found; `placed` makes the call of a segment from its executable.
     """
     kept = _core.kept(parts)
     if kept is None:
         return None
     try:
         kept = json.loads(kept)
-        keys = {key for _, key, _ in kept["calls"]}
-        missing = sorted(keys - executables.keys())
+        keys = {key for _, key, _, _ in kept["calls"]}
+        missing = sorted(k for k in keys - executables.keys() if not gpu.is_key(k))
         loaded = _core.kept_executables(missing) if missing else []
-        if loaded is None:
+        programs = {k: gpu.kept(k) for k in keys - executables.keys() if gpu.is_key(k)}
+        if loaded is None or None in programs.values():
             return None
         executables.update(zip(missing, loaded))
+        executables.update(programs)
         scope = {"torch": torch, "math": math}
         for name, how in kept["objects"].items():
             scope[name] = operator.attrgetter(how[1])(gm) if how[0] == "attribute" else found(how)
-        for name, key, where in kept["calls"]:
-            scope[name] = placed(executables[key].call_torch, where)
+        for name, key, *rest in kept["calls"]:
+            scope[name] = placed(executables[key], *rest)
         return kept["source"], scope, [executables[k] for k in sorted(keys)]
     except (ValueError, KeyError, TypeError, AttributeError, ImportError) as why:
         log.warning("what the cache has of a graph is not used: %s", why)

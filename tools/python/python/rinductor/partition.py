@@ -49,6 +49,8 @@ class Segment:
     """Nodes that are compiled as one function."""
 
     level: int
+    #: Where its kernels run.
+    device: str = "cpu"
     nodes: list[Node] = field(default_factory=list)
     inputs: list[Node] = field(default_factory=list)
     outputs: list[Node] = field(default_factory=list)
@@ -56,6 +58,18 @@ class Segment:
     key: str = ""
     kernels: int = 0
     where: str = ""
+    #: Whether others have looked at how its arguments lie.
+    checked: bool = False
+
+    @property
+    def name(self):
+        """What tells it from the others of its graph."""
+        return str(self.level) if self.device == "cpu" else f"{self.level}-{self.device.replace(':', '-')}"
+
+    @property
+    def moved(self):
+        """The inputs that are numbers on the CPU, which kernels of a GPU get there."""
+        return {n for n in self.inputs if is_moved(n, self.device)}
 
 
 @dataclass
@@ -113,11 +127,23 @@ def makes_views(target):
     return not target._schema.is_mutable and bool(returns) and all(r.alias_info is not None for r in returns)
 
 
+def device_of(node):
+    """Where a node computes its tensors; None if that is not one device."""
+    devices = {str(v.device) for v in tensors_of(node)}
+    return devices.pop() if len(devices) == 1 else None
+
+
+def is_moved(node, device):
+    """Whether a node is a number on the CPU while who reads it is on another device."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.dim() == 0 and device != "cpu"
+
+
 def unsupported(value):
     """Why kernels cannot have a tensor, if so."""
     if value.dtype not in COMPILED:
         return f"{value.dtype} is not compiled"
-    if value.device.type != "cpu":
+    if value.device.type not in ("cpu", "cuda"):
         return f"a tensor on {value.device}"
     if type(value) is not torch.Tensor and not isinstance(value, (torch._subclasses.FakeTensor, torch.nn.Parameter)):
         return f"a tensor subclass {type(value).__name__}"
@@ -184,6 +210,10 @@ class Judge:
                 return what
         if not tensors_of(node):
             return "it computes no tensor"
+        device = device_of(node)
+        for arg in (node, *node.all_input_nodes):
+            if tensors_of(arg) and device_of(arg) != device and not is_moved(arg, device):
+                return "tensors on several devices"
         value = node.meta.get("val")
         if isinstance(value, (list, tuple)) and not all(v is None or isinstance(v, torch.Tensor) for v in value):
             return "a result that is no tensor"
@@ -322,10 +352,15 @@ def plan(gm, refused):
     last_ordered = 0
 
     def after(arg):
-        """The earliest level of a segment that reads a node."""
+        """The earliest level of a segment that reads a node. Of a level's segments that on the CPU runs first: the others may read its numbers."""
         if arg not in level:
             return 0
         return level[arg] + (1 if judge.reason(arg) else 0)
+
+    def behind(reader, node):
+        """The earliest level of a segment whose copies into an input must not come before a reader of it."""
+        apart = judge.reason(reader) is None and device_of(reader) != device_of(node)
+        return after(reader) + (1 if apart else 0)
 
     for node in order:
         compiled = judge.reason(node) is None
@@ -339,7 +374,7 @@ def plan(gm, refused):
         if writes(node):
             for arg in node.all_input_nodes:
                 for reader in readers.get(aliases.get(arg, arg), ()):
-                    wanted.append(after(reader) if compiled else level[reader])
+                    wanted.append(behind(reader, node) if compiled else level[reader])
         level[node] = max(wanted, default=0)
         if not compiled and is_ordered(node):
             last_ordered = level[node]
@@ -348,7 +383,12 @@ def plan(gm, refused):
     segments, calls = {}, {}
     for node in order:
         if judge.reason(node) is None:
-            segments.setdefault(level[node], Segment(level[node])).nodes.append(node)
+            # The CPU's before those of others.
+            device = device_of(node)
+            place = level[node], device != "cpu", device
+            if place not in segments:
+                segments[place] = Segment(level[node], device)
+            segments[place].nodes.append(node)
         else:
             calls.setdefault(level[node], []).append(node)
     reasons = {n: judge.reason(n) for ns in calls.values() for n in ns}
@@ -356,13 +396,15 @@ def plan(gm, refused):
         if all(is_view(n) for n in segment.nodes):
             # Nothing to compute: torch makes views as well.
             reasons |= dict.fromkeys(segment.nodes, "a view alone")
-            calls[k] = segment.nodes + calls.get(k, [])
+            calls[segment.level] = segment.nodes + calls.get(segment.level, [])
             del segments[k]
     steps = []
-    for k in sorted(set(segments) | set(calls)):
-        if k in segments:
-            finish(segments[k])
-            steps.append(segments[k])
+    for k in sorted({s.level for s in segments.values()} | set(calls)):
+        for place in sorted(p for p in segments if p[0] == k):
+            segment = segments[place]
+            views = finish(segment)
+            reasons |= dict.fromkeys(views, "a view of a result")
+            steps += [segment, *views]
         steps += calls.get(k, [])
     return Plan(list(host), steps, reasons)
 
@@ -404,7 +446,32 @@ def aliases_of(gm):
 
 
 def finish(segment):
+    """Orders a segment, copies into inputs last, and finds what goes in and out.
+
+    Gives views of results that torch alone reads: torch is to make them too, so that what is in them is not stored twice.
+    """
+    views = []
+    connect(segment)
+    while (node := trailing_view(segment)) is not None:
+        views.insert(0, node)
+        segment.nodes.remove(node)
+        connect(segment)
+    return views
+
+
+def trailing_view(segment):
+    """The last view of a result that nobody in the segment reads, nor the caller of the graph."""
+    inside, results = set(segment.nodes), set(segment.outputs)
+    for node in reversed(segment.nodes):
+        if node in results and is_view(node) and node.all_input_nodes and node.all_input_nodes[0] in results:
+            if not any(user in inside or user.op == "output" for user in node.users):
+                return node
+    return None
+
+
+def connect(segment):
     """Orders a segment, copies into inputs last, and finds what goes in and out."""
+    segment.outputs = []
     copies = {n: None for n in segment.nodes if n.target is torch.ops.aten.copy_.default}
     segment.nodes = [n for n in segment.nodes if n not in copies] + list(copies)
     inside = set(segment.nodes)

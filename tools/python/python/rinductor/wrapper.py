@@ -216,7 +216,10 @@ class Wrapper:
         """A call of compiled code."""
         run = self.source.object(f"segment_{segment.level}", self.executables[segment])
         self.segments[segment] = run
-        values = [self.name(n) for n in segment.inputs] + [str(s) for s in segment.symbols]
+        moved = segment.moved
+        device = self.source.object("device", torch.device(segment.device)) if moved else None
+        values = [f"{self.name(n)}.to({device})" if n in moved else self.name(n) for n in segment.inputs]
+        values += [str(s) for s in segment.symbols]
         call = f"{run}([{', '.join(values)}])"
         if segment.outputs:
             self.source.emit(f"{unpacked([self.name(n) for n in segment.outputs])} = {call}")
