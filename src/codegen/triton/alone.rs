@@ -86,14 +86,14 @@ def bytes_of(tensors):
     return sum(t.numel() * t.element_size() for t in tensors if isinstance(t, torch.Tensor))
 
 
-def run(device, sizes):
+def outcome(device, sizes):
     """The results of a call with random arguments, and the arguments after it, on the CPU."""
     arguments = inputs(device, **sizes)
     results = call(list(arguments))
     return [t.cpu() if isinstance(t, torch.Tensor) else t for t in [*results, *arguments]]
 
 
-def check(device, sizes):
+def compare(device, sizes):
     """Compares a run with one in Triton's interpreter, in a process of its own."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "expected.pt")
@@ -102,7 +102,7 @@ def check(device, sizes):
         command = [sys.executable, __file__, "--device", "cpu", "--save", path, *options]
         subprocess.run(command, env=environment, check=True)
         expected = torch.load(path)
-    found = run(device, sizes)
+    found = outcome(device, sizes)
     for k, (a, b) in enumerate(zip(found, expected)):
         if isinstance(a, torch.Tensor):
             torch.testing.assert_close(a, b, equal_nan=True, msg=lambda text: f"value {k}: {text}")
@@ -146,9 +146,9 @@ def main():
     options = parser.parse_args()
     sizes = {name: int(value) for name, value in (text.split("=") for text in options.size)}
     if options.save:
-        torch.save(run(options.device, sizes), options.save)
+        torch.save(outcome(options.device, sizes), options.save)
     if options.check:
-        check(options.device, sizes)
+        compare(options.device, sizes)
     if options.bench:
         bench(options.device, sizes)
 
