@@ -186,6 +186,11 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
+    /// The lowest level at which it is known which lanes of the step lie inside.
+    pub(super) fn lanes_level(&self) -> usize {
+        self.mask.map_or(self.full_level, |(_, at)| at)
+    }
+
     pub(super) fn has_masked(&self, dtype: DType) -> bool {
         if dtype.size() >= 4 { self.b.machine.masked_words } else { self.b.machine.masked_bytes }
     }
@@ -209,15 +214,11 @@ impl<'c> Emitter<'_, 'c> {
                 (v, level)
             }
             Some(l) if self.exprs.as_int(l.stride) == Some(1) => {
-                if let Some((_, at)) = self.mask {
-                    level = level.max(at);
-                }
+                level = level.max(self.lanes_level());
                 (self.load_contiguous(&a, l.base, level), level)
             }
             l => {
-                if let Some((_, at)) = self.mask {
-                    level = level.max(at);
-                }
+                level = level.max(self.lanes_level());
                 let lanes = self.lane_addresses(&a, l);
                 let v = self.at_level(level, |s| s.load_lanes(&a, &lanes));
                 (v, level)

@@ -374,7 +374,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
             b.at_end(block);
             self.open_scope(Some(enter), true);
             self.axes[axis] = Some((at, if partial { self.level() } else { level }));
+            self.full_level = if partial { 0 } else { self.level() };
             self.with_lanes(axis, tile, partial, |e| e.emit_block(e.kernel.body))?;
+            self.full_level = 0;
             self.close_scope();
             b.jump(after);
         }

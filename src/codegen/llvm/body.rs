@@ -166,10 +166,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let n = self.lower(bound);
         let varies = self.b.lanes(value.v) > 1 || guard.is_some_and(|g| self.b.lanes(g.v) > 1);
         let mut level = value.level.max(guard.map_or(0, |g| g.level)).max(self.expr_level(bound));
-        if let Some((_, at)) = self.mask
-            && varies
-        {
-            level = level.max(at);
+        if varies {
+            level = level.max(self.lanes_level());
         }
         let level = level.max(self.lowest_safe_level());
         let number = self.checks.iter().position(|&o| o == op).unwrap_or(0);

@@ -73,6 +73,8 @@ pub(super) struct Emitter<'a, 'c> {
     pub mask: Option<(V<'c>, usize)>,
     /// The number of lanes that lie inside, if it is a constant.
     pub mask_count: Option<u32>,
+    /// The lowest level at which all lanes of a full step are known to lie inside: below it, nobody has asked yet whether the step is full.
+    pub full_level: usize,
     /// Where the function returns after an error.
     pub failed: Option<BasicBlock<'c>>,
     /// Zeros on the stack: what is read where nothing may be read, and where stores of inactive lanes go.
@@ -108,6 +110,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             width: 1,
             mask: None,
             mask_count: None,
+            full_level: 0,
             failed: None,
             nowhere: None,
             written: vec![false; kernel.buffers().count()],

@@ -174,6 +174,41 @@ class Backend(unittest.TestCase):
         got = compiled(f, options={"rinductor.fallback_random": True})(torch.ones(4))
         torch.testing.assert_close(got, want)
 
+    def test_uniform_numbers_of_short_types_are_less_than_one(self):
+        for dtype, bits in ((torch.bfloat16, 8), (torch.float16, 11)):
+            drawn = compiled(torch.rand_like)(torch.empty(50_000, dtype=dtype)).double()
+            self.assertLess(drawn.max().item(), 1)
+            self.assertLess(abs(drawn.mean().item() - 0.5 + 2.0 ** -(bits + 1)), 0.01)
+            self.assertTrue((drawn * 2**bits % 1 == 0).all())
+
+    def test_ragged_rows(self):
+        f = compiled(lambda x: x.sin() * 2 + x.sum(-1, keepdim=True))
+        for rows in ((2, 3), (4, 1), (1, 5, 2)):
+            x = torch.nested.nested_tensor([torch.randn(n, 3) for n in rows], layout=torch.jagged)
+            torch.testing.assert_close(f(x).values(), (x.sin() * 2 + x.sum(-1, keepdim=True)).values())
+
+    def test_arguments_updated_in_place_keep_what_others_read(self):
+        def swap(x, y):
+            a, b = x + y, x - y
+            x.copy_(a)
+            y.copy_(b)
+
+        def stencil(x, y):
+            x[1:-1].copy_(x[2:] + x[:-2] + y[1:-1])
+            y.sub_(x.mean())
+            return x.roll(1, 0) * y
+
+        def transposed(x, y):
+            old = x * 2
+            x.copy_(x.t() + y)
+            y.copy_(torch.softmax(x, -1))
+            return old
+
+        for function, shape in ((swap, (67,)), (stencil, (67,)), (stencil, (40, 9)), (transposed, (33, 33))):
+            with self.subTest(function.__name__):
+                torch._dynamo.reset()
+                self.agree(function, torch.randn(shape), torch.randn(shape))
+
     def test_one_compilation_serves_all_sizes(self):
         count = torch._dynamo.testing.CompileCounterWithBackend("rinductor")
         f = torch.compile(lambda x, w: torch.softmax(x @ w, -1).flatten() * x.shape[0], backend=count, dynamic=True)
@@ -260,6 +295,12 @@ class Backend(unittest.TestCase):
         with self.assertRaisesRegex(Exception, "there is no option rinductor.speed"):
             compiled(lambda x: x + 1, options={"rinductor.speed": 11})(torch.ones(2))
 
+    def test_options_that_can_only_be_mistakes_are_refused(self):
+        with tempfile.NamedTemporaryFile() as taken:
+            for name, value, said in (("pipeline", "cse,nope", "no pass 'nope'"), ("pipeline", 3, "not 3"), ("dump_dir", taken.name, "File exists")):
+                with self.subTest(name), self.assertRaisesRegex(Exception, said):
+                    compiled(lambda x: x + 1, options={f"rinductor.{name}": value, "rinductor.strict": False})(torch.ones(2))
+
     def test_stages_are_written(self):
         with tempfile.TemporaryDirectory() as folder:
             compiled(lambda x: x.sin() + 1, options={"rinductor.dump_dir": folder})(torch.ones(2))
@@ -286,6 +327,20 @@ class Backend(unittest.TestCase):
             torch._dynamo.reset()
             with self.assertRaisesRegex(Exception, "planned"):
                 compiled(lambda t: t.sin() + 1, options=options | {"rinductor.strict": True})(x)
+
+    def test_a_graph_without_a_text_is_left_to_torch_too(self):
+        from rinductor import dump, partition
+
+        failing = unittest.mock.patch.object(partition, "plan", side_effect=RuntimeError("planned"))
+        wordless = unittest.mock.patch.object(dump, "text_of", side_effect=TypeError("wordless"))
+        with tempfile.TemporaryDirectory() as folder, failing, wordless, self.assertLogs("rinductor", "ERROR") as log:
+            # Not the folder of all stages, whose text is asked for earlier.
+            with unittest.mock.patch.object(tempfile, "mkdtemp", return_value=folder):
+                got = compiled(lambda t: t.cos() + 1, options={"rinductor.strict": False})(torch.zeros(3))
+            torch.testing.assert_close(got, torch.full((3,), 2.0))
+            self.assertIn("wordless", log.output[0])
+            (left,) = Path(folder).glob("*-failure")
+            self.assertIn("planned", (left / "error.txt").read_text())
 
     def test_remarks_are_shown(self):
         err = io.StringIO()
@@ -323,6 +378,8 @@ class Export(unittest.TestCase):
             try:
                 self.assertEqual(export.main(["its_model:make_net", "--out", str(out)]), 0)
                 self.assertEqual(export.main(["its_model:make_net", "--out", str(out), "--training"]), 0)
+                with self.assertRaisesRegex(SystemExit, "cannot write .*: No such file"):
+                    export.main(["its_model:make_net", "--out", str(Path(folder, "nowhere", "net.ir"))])
             finally:
                 os.chdir(old)
             self.assertIn('aten.model = "net"', out.read_text())

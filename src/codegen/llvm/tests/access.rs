@@ -181,3 +181,32 @@ fn atomics() {
     check(BF16, half::bf16::ONE, half::bf16::ZERO, half::bf16::from_f32(100.0));
     check(F16, half::f16::ONE, half::f16::ZERO, half::f16::from_f32(100.0));
 }
+
+/// `out[y, x] = a[index[x], y]`, with the tiled axis outside: what depends on it alone is read before the loop over the other axis, and a
+/// partial step reads no index beyond the last, though there is memory. `wild` stands there.
+#[test]
+fn lanes_beyond_an_outer_tiled_axis_are_not_read() {
+    for n in [3, 16, 17, 30, 33] {
+        let (m, wild) = (4, 1i64 << 40);
+        let ns = n.to_string();
+        let mut k = Sample::new(&[&format!("x = {n} tile 16 parallel"), &format!("y = {m} tile 1 parallel")]);
+        let index = k.buffer(I64, &[&ns]);
+        let a = k.buffer(F32, &[&ns, "4"]);
+        let out = k.buffer(F32, &["4", &ns]);
+        let (x, y) = (k.axis("x"), k.axis("y"));
+        let i = k.load(index, &["d0"], &[x], None);
+        let at = k.position(i, &ns, false, None);
+        let v = k.load(a, &["d0", "d1"], &[at, y], None);
+        k.store(v, out, &["d0", "d1"], &[y, x], None);
+        let ir = k.finish();
+        let mut at: Vec<i64> = (0..n).map(|i| (i * 7 + 2) % n).chain([wild; 16]).collect();
+        let (mut a, mut o) = (ramp((n * m) as usize), vec![0f32; (n * m) as usize]);
+        run(&ir, &mut [bytes(&mut at), bytes(&mut a), bytes(&mut o)], &[]).expect("all indices lie inside");
+        for i in 0..n {
+            for j in 0..m {
+                let from = (i * 7 + 2) % n;
+                assert_eq!(o[(j * n + i) as usize], a[(from * m + j) as usize], "{n} at {i},{j}");
+            }
+        }
+    }
+}

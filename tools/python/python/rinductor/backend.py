@@ -30,6 +30,9 @@ OPTIONS = {
     "rinductor.strict": "an error where a graph cannot be compiled, instead of a warning and torch in its place",
 }
 
+#: How many bits a uniform number of eager's has.
+UNIFORM_BITS = {torch.bfloat16: 8, torch.float16: 11}
+
 
 @dataclass
 class Settings:
@@ -62,8 +65,21 @@ class Settings:
             if key not in OPTIONS:
                 raise ValueError(f"there is no option {key}; the options are {', '.join(OPTIONS)}")
             setattr(settings, key.removeprefix("rinductor."), value)
+        settings.check()
         settings.observers = list(_observers)
         return settings
+
+    def check(self):
+        """Raises an error where a value can only be a mistake: a graph that is left to torch for it would hide it."""
+        if not isinstance(self.pipeline, str):
+            raise ValueError(f"rinductor.pipeline is the text of a pipeline or a name of one, not {self.pipeline!r}")
+        if self.pipeline != "cpu":
+            try:
+                _core.Module.parse("module {}", "module").run(self.pipeline)
+            except _core.RinductorError as error:
+                raise ValueError(f"rinductor.pipeline is no pipeline: {error}") from None
+        if self.dump_dir is not None:
+            os.makedirs(self.dump_dir, exist_ok=True)
 
 
 @dataclass
@@ -168,7 +184,25 @@ def random(gm, settings):
         return
     with V.set_fake_mode(mode):
         replace_random_passes(gm)
+    with mode:
+        shorten_uniform(gm)
     gm.recompile()
+
+
+def shorten_uniform(gm):
+    """Gives uniform numbers of a short float type the bits that eager's have: what is less than 1 in f32 may round to 1."""
+    aten, prims = torch.ops.aten, torch.ops.prims
+    for made in gm.graph.find_nodes(op="call_function", target=prims.convert_element_type.default):
+        drawn, dtype = made.args
+        if drawn.target is not prims.inductor_random.default or drawn.args[2] != "rand" or dtype not in UNIFORM_BITS:
+            continue
+        value = drawn
+        with gm.graph.inserting_before(made):
+            for op, *args in ((aten.mul.Tensor, 2.0 ** UNIFORM_BITS[dtype]), (aten.floor.default,), (aten.mul.Tensor, 2.0 ** -UNIFORM_BITS[dtype])):
+                held = value.meta["val"]
+                value = gm.graph.call_function(op, (value, *args))
+                value.meta["val"] = op(held, *args)
+        made.replace_input_with(drawn, value)
 
 
 def compile_graph(gm, example_inputs, *, kind, settings):

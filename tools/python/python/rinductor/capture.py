@@ -115,6 +115,9 @@ def main(argv=None):
         alone = len(graphs) == 1
         again = sum(g[0] == kind for g in graphs[:k])
         path = out if alone else out.with_suffix(f".{kind}{again or ''}{out.suffix}")
-        write(path, text)
+        try:
+            write(path, text)
+        except OSError as why:
+            raise SystemExit(f"rinductor.export: cannot write {path}: {why.strerror}") from None
         print(path, file=sys.stderr)
     return 0

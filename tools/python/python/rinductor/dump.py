@@ -92,11 +92,12 @@ def failure(gm, kind, number, settings, trace):
         root = Path(settings.dump_dir or tempfile.mkdtemp(prefix="rinductor-repro-"))
         folder = root / f"{number:03}-{kind}-failure"
         folder.mkdir(parents=True, exist_ok=True)
+        write(folder / "error.txt", trace)
         write(folder / "graph.ir", text_of(gm))
         inputs = "".join(f"{n.name}: {n.meta.get('val')}\n" for n in gm.graph.find_nodes(op="placeholder"))
         write(folder / "inputs.txt", inputs)
-        write(folder / "error.txt", trace)
         write(folder / "command.txt", "rinductor-opt graph.ir --pipeline=cpu\n")
         logging.getLogger("rinductor").error("a graph could not be compiled, and is left to torch; see %s", folder)
-    except OSError as why:
-        logging.getLogger("rinductor").error("a graph could not be compiled, and is left to torch; no report could be written: %s", why)
+    except Exception as why:
+        # What the compiler has failed at may be what the text of the graph fails at.
+        logging.getLogger("rinductor").error("a graph could not be compiled, and is left to torch; no whole report could be written: %s", why)

@@ -323,7 +323,8 @@ def range_attrs(symbol, env):
     """Name, hint and bounds of a symbol."""
     attrs = [f'aten.symbol = "{symbol}"']
     hint = env.backed_var_to_val if hasattr(env, "backed_var_to_val") else env.var_to_val
-    if symbol in hint:
+    # The length of ragged rows has no number for a hint.
+    if getattr(hint.get(symbol), "is_Integer", isinstance(hint.get(symbol), int)):
         attrs.append(f"aten.hint = {int(hint[symbol])} : i64")
     bounds = env.var_to_range.get(symbol)
     if bounds is not None:
