@@ -71,9 +71,9 @@ class Settings:
 
     def check(self):
         """Raises an error where a value can only be a mistake: a graph that is left to torch for it would hide it."""
-        if not isinstance(self.pipeline, str):
-            raise ValueError(f"rinductor.pipeline is the text of a pipeline or a name of one, not {self.pipeline!r}")
-        if self.pipeline != "cpu":
+        if self.pipeline is not None:
+            if not isinstance(self.pipeline, str):
+                raise ValueError(f"rinductor.pipeline is the text of a pipeline or a name of one, not {self.pipeline!r}")
             try:
                 _core.Module.parse("module {}", "module").run(self.pipeline)
             except _core.RinductorError as error:
