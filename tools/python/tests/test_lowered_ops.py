@@ -114,6 +114,16 @@ class Ops(unittest.TestCase):
             y, at = torch.nn.functional.max_pool2d(x[..., 0].float(), 2, return_indices=True)
             self.agree(lambda y, at: aten.max_unpool2d(y, at, [7, 5]), y.to(dtype), at)
 
+    def test_masks_of_many_values_under_symbols(self):
+        put = lambda x, m, v, a: aten.index_put(x, [m], v, a)  # noqa: E731
+        for dynamic in (False, True):
+            torch._dynamo.reset()
+            compiled = torch.compile(put, backend="rinductor", dynamic=dynamic)
+            for n, accumulate in ((5, False), (7, True)):
+                x, mask = randn(n, 5), torch.arange(n) % 3 != 1
+                for v in (randn(int(mask.sum()), 5), randn(5), torch.tensor(2.0)):
+                    torch.testing.assert_close(compiled(x, mask, v, accumulate), put(x, mask, v, accumulate))
+
     def test_unpooling_gives_the_strides_of_eager(self):
         x = randn(2, 3, 8, 6).to(memory_format=torch.channels_last)
         y, at = torch.nn.functional.max_pool2d(x, 2, return_indices=True)

@@ -112,6 +112,13 @@ def sizes_of(node):
     return found
 
 
+def puts_by_mask(node):
+    """Whether a call of `index_put` has a mask among its indices, and what it puts is not known to be one number."""
+    indices, values = node.args[1], node.args[2].meta["val"]
+    masks = any(isinstance(i, Node) and i.meta["val"].dtype in (torch.bool, torch.uint8) for i in indices)
+    return masks and not all(type(n) is int and n == 1 for n in values.shape)
+
+
 def is_view(node):
     """Whether a node's result shares the memory of its argument and nothing is computed."""
     target = node.target
@@ -190,6 +197,8 @@ class Judge:
             return "which of equal elements it takes is eager's own choice"
         if name in SLOW or name in UNLIKE:
             return SLOW.get(name) or UNLIKE[name]
+        if name in ("aten.index_put", "aten._unsafe_index_put") and puts_by_mask(node):
+            return "a mask for other than one value: which goes where depends on all of the mask"
         if target is torch.ops.aten.copy_.default:
             if not (isinstance(node.args[0], Node) and node.args[0].op == "placeholder"):
                 return "it writes what is no input"
