@@ -12,3 +12,4 @@ pub(crate) mod sample;
 pub mod team;
 pub mod threads;
 pub mod triton;
+pub mod vector;

@@ -14,7 +14,8 @@
 //! - When an index of `kernels.position` is out of range, the call writes (1, number of the check in the kernel, the value, the bound)
 //!   into `error`, if no other thread did before, and returns; what it had not yet written stays as it was.
 
-use super::build::{Build, T};
+use super::build::{LlvmBuild, T};
+use crate::codegen::vector::build::Build as _;
 use inkwell::module::Linkage;
 use inkwell::values::FunctionValue;
 
@@ -36,7 +37,7 @@ pub struct KernelError {
 pub type KernelFn = unsafe extern "C" fn(*const *mut u8, *const i64, i64, i64, *mut KernelError);
 
 /// Declares a kernel.
-pub(super) fn declare_kernel<'c>(b: &Build<'c>, name: &str) -> FunctionValue<'c> {
+pub(super) fn declare_kernel<'c>(b: &LlvmBuild<'c>, name: &str) -> FunctionValue<'c> {
     let (p, i) = (b.ptr_type(), b.int_type(64, 1));
     let f = b.declare(name, &[p, p, i, i, p], None);
     for (k, name) in ["buffers", "symbols", "begin", "end", "error"].iter().enumerate() {
@@ -49,7 +50,7 @@ pub(super) fn declare_kernel<'c>(b: &Build<'c>, name: &str) -> FunctionValue<'c>
 }
 
 /// `void report(error, check, value, bound)`: keeps the first error.
-pub(super) fn report_function<'c>(b: &Build<'c>) -> FunctionValue<'c> {
+pub(super) fn report_function<'c>(b: &LlvmBuild<'c>) -> FunctionValue<'c> {
     const NAME: &str = "rinductor.report";
     if let Some(f) = b.module.get_function(NAME) {
         return f;

@@ -15,7 +15,7 @@ use inkwell::llvm_sys::orc2::*;
 use inkwell::memory_buffer::MemoryBuffer;
 use rinductor_support::{Diagnostic, FxHashMap};
 
-use super::math::calls;
+use crate::codegen::vector::math::calls;
 
 /// Loaded code. It stays as long as this value.
 pub struct Code {

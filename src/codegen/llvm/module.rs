@@ -5,15 +5,17 @@ use std::fmt::Write;
 
 use inkwell::context::Context;
 use inkwell::passes::PassBuilderOptions;
+use inkwell::values::FunctionValue;
 use rinductor_index::{Atom, Expr, Exprs};
 use rinductor_support::{Diagnostic, FxHashMap};
 
 use super::abi;
-use super::build::{Build, V};
-use super::emit::Emitter;
+use super::build::{LlvmBuild, V};
 use super::kept;
 use super::target::{Options, PASSES, TargetInfo};
 use crate::codegen::kernel::{Arg, Kernel};
+use crate::codegen::vector::build::Build as _;
+use crate::codegen::vector::{self, Given};
 use crate::ir::{Ir, Op, Value};
 
 /// The greatest tile that is a vector.
@@ -84,8 +86,8 @@ pub(super) fn emit<'c>(
     kernels: &[Kernel],
     exprs: &mut Exprs,
     steps_functions: bool,
-) -> Result<Build<'c>, Diagnostic> {
-    let build = Build::new(ctx, "kernels", target.model);
+) -> Result<LlvmBuild<'c>, Diagnostic> {
+    let build = LlvmBuild::new(ctx, "kernels", target.model);
     build.module.set_triple(&target.machine.get_triple());
     build.module.set_data_layout(&target.machine.get_target_data().get_data_layout());
     for kernel in kernels {
@@ -110,7 +112,7 @@ pub(super) fn emit<'c>(
 }
 
 /// Runs the pass pipeline.
-pub(super) fn optimize(build: &Build, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
+pub(super) fn optimize(build: &LlvmBuild, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
     let passes = options.passes.as_deref().unwrap_or(PASSES);
     let settings = PassBuilderOptions::create();
     build
@@ -128,7 +130,7 @@ pub fn emit_llvm_ir(ir: &Ir, options: &Options) -> Result<String, Diagnostic> {
 pub(super) fn with_module<R>(
     ir: &Ir,
     options: &Options,
-    f: impl FnOnce(&Build, &TargetInfo) -> Result<R, Diagnostic>,
+    f: impl FnOnce(&LlvmBuild, &TargetInfo) -> Result<R, Diagnostic>,
 ) -> Result<R, Diagnostic> {
     let ctx = Context::create();
     let target = TargetInfo::new(options)?;
@@ -137,26 +139,32 @@ pub(super) fn with_module<R>(
     f(&build, &target)
 }
 
-fn entry_values<'c>(b: &Build<'c>, e: &mut Emitter<'_, 'c>, symbols_at: u32) {
-    let i = b.int_type(64, 1);
-    for (value, arg) in &e.kernel.args {
+/// What the function is given: `buffers`, `symbols`, `begin`, `end`, `error`.
+fn given<'c>(b: &LlvmBuild<'c>, ir: &Ir, kernel: &Kernel, f: FunctionValue<'c>) -> Given<LlvmBuild<'c>> {
+    let params = f.get_params();
+    let (mut buffers, mut symbols) = (Vec::new(), FxHashMap::default());
+    for (value, arg) in &kernel.args {
         match arg {
             Arg::Buffer(k, _) => {
-                let buffers = e.f.get_nth_param(0).expect("a kernel has five parameters");
-                let p = b.load(b.ptr_type(), b.element_ptr(b.ptr_type(), buffers, b.i64(*k as i64)), 8);
-                let p = b.named(p, e.ir.value_name(*value));
-                e.buffers.push(p);
+                let p = b.load(b.ptr_type(), b.element_ptr(b.ptr_type(), params[0], b.i64(*k as i64)), 8);
+                buffers.push(b.named(p, ir.value_name(*value)));
             }
             Arg::Symbol(k, name) => {
-                let symbols = e.f.get_nth_param(symbols_at).expect("the function takes the symbols");
-                let v = b.load(i, b.element_ptr(i, symbols, b.i64(*k as i64)), 8);
-                e.symbols.insert(name.clone(), b.named(v, Some(name)));
+                symbols.insert(name.clone(), symbol(b, params[1], *k, name));
             }
         }
     }
+    Given { buffers, symbols, begin: params[2], end: params[3], reports: params[4] }
 }
 
-fn emit_kernel(b: &Build, ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) -> Result<(), Diagnostic> {
+/// The symbol of a number, read from the list.
+fn symbol<'c>(b: &LlvmBuild<'c>, list: V<'c>, number: usize, name: &str) -> V<'c> {
+    let i = b.int_type(64, 1);
+    let v = b.load(i, b.element_ptr(i, list, b.i64(number as i64)), 8);
+    b.named(v, Some(name))
+}
+
+fn emit_kernel(b: &LlvmBuild, ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) -> Result<(), Diagnostic> {
     let place = || ir.place(ir.op(kernel.op).loc);
     if kernel.axes.len() > 14 {
         return Err(Diagnostic::error(
@@ -190,11 +198,7 @@ fn emit_kernel(b: &Build, ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) -> Result
     let f = abi::declare_kernel(b, &kernel.name);
     let entry = b.ctx.append_basic_block(f, "entry");
     b.at_end(entry);
-    let mut e = Emitter::new(b, ir, exprs, kernel, f);
-    entry_values(b, &mut e, 1);
-    let begin = f.get_nth_param(2).expect("a kernel has five parameters");
-    let end = f.get_nth_param(3).expect("a kernel has five parameters");
-    e.parallel_steps(begin, end)
+    vector::emit_kernel(b, ir, exprs, kernel, given(b, ir, kernel, f))
 }
 
 /// A symbol that the kernel uses without having it as an argument.
@@ -214,21 +218,19 @@ fn unbound_symbol(ir: &Ir, exprs: &Exprs, kernel: &Kernel) -> Option<String> {
 }
 
 /// `int64_t kernel_steps(const int64_t *symbols)`.
-fn emit_steps(b: &Build, ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) {
+fn emit_steps(b: &LlvmBuild, ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) {
     let f = b.declare(&format!("{}_steps", kernel.name), &[b.ptr_type()], Some(b.int_type(64, 1)));
     let entry = b.ctx.append_basic_block(f, "entry");
     b.at_end(entry);
     let steps = kernel.steps(exprs);
-    let mut e = Emitter::new(b, ir, exprs, kernel, f);
-    let i = b.int_type(64, 1);
+    let list: V = f.get_nth_param(0).expect("the function takes the symbols");
+    let mut symbols = FxHashMap::default();
     for (_, arg) in &kernel.args {
         if let Arg::Symbol(k, name) = arg {
-            let symbols: V = f.get_nth_param(0).expect("the function takes the symbols");
-            let v = b.load(i, b.element_ptr(i, symbols, b.i64(*k as i64)), 8);
-            e.symbols.insert(name.clone(), b.named(v, Some(name)));
+            symbols.insert(name.clone(), symbol(b, list, *k, name));
         }
     }
-    let v = e.lower(steps);
+    let v = vector::emit_expr(b, ir, exprs, kernel, symbols, steps);
     b.ret(Some(v));
 }
 

@@ -6,7 +6,7 @@ use inkwell::OptimizationLevel;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetMachineOptions};
 use rinductor_support::Diagnostic;
 
-use super::build::Machine;
+use crate::codegen::vector::build::Machine;
 
 /// What code is made for, and how.
 #[derive(Clone, Debug, Default)]

@@ -6,10 +6,9 @@
 
 use rinductor_scalar::{DType, ScalarOp, SpecialFn};
 
-use super::build::{Build, T, V};
-use inkwell::values::InstructionOpcode as I;
+use super::build::{Build, Convert, Math, V};
 
-pub(super) mod calls;
+pub mod calls;
 mod erf;
 mod exp;
 mod lanes;
@@ -19,7 +18,7 @@ mod trig;
 use lanes::F;
 
 /// A function of the scalar vocabulary that is no instruction; None for what the back end lacks.
-pub(super) fn function<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Option<V<'c>> {
+pub(super) fn function<B: Build>(b: &B, op: ScalarOp, dtype: DType, args: &[V<B>]) -> Option<V<B>> {
     if dtype.is_float() && dtype != DType::F64 {
         // Beyond this, what is rounded afterwards to 16 bits anyway takes the same functions.
         if let Some(v) = vectorized(b, op, args) {
@@ -47,35 +46,30 @@ pub(super) fn function<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<
         }
         ScalarOp::Pow | ScalarOp::Gcd => {
             let name = if op == ScalarOp::Pow { calls::INT_POW } else { calls::INT_GCD };
-            let t = args[0].get_type();
+            let t = b.type_of(args[0]);
             let unsigned = matches!(dtype, DType::U8 | DType::I1);
             let wide = b.like(args[0], b.int_type(64, 1));
-            let args: Vec<V> =
-                args.iter().map(|&a| b.cast(if unsigned { I::ZExt } else { I::SExt }, a, wide)).collect();
+            let args: Vec<V<B>> =
+                args.iter().map(|&a| b.cast(if unsigned { Convert::ZExt } else { Convert::SExt }, a, wide)).collect();
             let i = b.int_type(64, 1);
-            let v = by_lane(b, name, &[i, i], i, &args);
-            Some(b.cast(I::Trunc, v, t))
+            let v = b.by_lane(name, i, &args);
+            Some(b.cast(Convert::Trunc, v, t))
         }
         _ => None,
     }
 }
 
-/// A call of `rinductor.NAME.vNfBITS`, made of `formula` the first time and put in place by LLVM.
-fn placed<'c>(b: &Build<'c>, name: &str, args: &[V<'c>], formula: impl FnOnce(&Build<'c>, &[V<'c>]) -> V<'c>) -> V<'c> {
-    let f = F::like(b, args[0]);
-    let lanes = f.lanes();
-    let suffix = if lanes == 1 { format!("f{}", f.bits) } else { format!("v{lanes}f{}", f.bits) };
-    let types: Vec<T> = args.iter().map(|a| a.get_type()).collect();
-    let function = b.inline_function(&format!("rinductor.{name}.{suffix}"), &types, f.t, formula);
-    b.call(function, args).expect("the function has a result")
+/// A call of a function that is made of `formula` the first time, and put in place.
+fn placed<B: Build>(b: &B, name: &str, args: &[V<B>], formula: impl FnOnce(&B, &[V<B>]) -> V<B>) -> V<B> {
+    b.placed(name, args, b.type_of(args[0]), formula)
 }
 
 /// A function of `f32` without calls.
-fn vectorized<'c>(b: &Build<'c>, op: ScalarOp, args: &[V<'c>]) -> Option<V<'c>> {
+fn vectorized<B: Build>(b: &B, op: ScalarOp, args: &[V<B>]) -> Option<V<B>> {
     use ScalarOp::*;
-    type Unary = for<'b, 'c> fn(F<'b, 'c>, V<'c>) -> V<'c>;
-    type Binary = for<'b, 'c> fn(F<'b, 'c>, V<'c>, V<'c>) -> V<'c>;
-    let unary: Unary = match op {
+    type Unary<B> = for<'b> fn(F<'b, B>, V<B>) -> V<B>;
+    type Pair<B> = for<'b> fn(F<'b, B>, V<B>, V<B>) -> V<B>;
+    let unary: Unary<B> = match op {
         Exp => exp::exp,
         Exp2 => exp::exp2,
         Expm1 => exp::expm1,
@@ -101,7 +95,7 @@ fn vectorized<'c>(b: &Build<'c>, op: ScalarOp, args: &[V<'c>]) -> Option<V<'c>> 
         FrexpMantissa => return Some(log::frexp(F::like(b, args[0]), args[0]).0),
         FrexpExponent => return Some(log::frexp(F::like(b, args[0]), args[0]).1),
         Atan2 | Pow | Hypot => {
-            let binary: Binary = match op {
+            let binary: Pair<B> = match op {
                 Atan2 => trig::atan2,
                 Pow => exp::pow,
                 _ => trig::hypot,
@@ -146,60 +140,43 @@ fn libm_name(op: ScalarOp) -> Option<&'static str> {
     })
 }
 
-/// Calls a function for each lane.
-pub(super) fn by_lane<'c>(b: &Build<'c>, name: &str, params: &[T<'c>], result: T<'c>, args: &[V<'c>]) -> V<'c> {
-    let f = b.declare(name, params, Some(result));
-    b.add_attribute(f, "nounwind", None);
-    b.add_attribute(f, "willreturn", None);
-    let lanes = args.iter().map(|&a| b.lanes(a)).max().unwrap_or(1);
-    let mut all = b.poison(b.vector_of(result, lanes));
-    for k in 0..lanes {
-        let one: Vec<V> = args.iter().map(|&a| if b.lanes(a) == 1 { a } else { b.extract(a, k) }).collect();
-        let v = b.call(f, &one).expect("the function has a result");
-        all = b.insert(all, v, k);
-    }
-    all
-}
-
 /// Calls a function of doubles for each lane, with a code before the arguments.
-fn by_lane_in_double<'c>(b: &Build<'c>, name: &str, code: Option<i64>, args: &[V<'c>]) -> V<'c> {
-    let t = args[0].get_type();
+fn by_lane_in_double<B: Build>(b: &B, name: &str, code: Option<i64>, args: &[V<B>]) -> V<B> {
+    let t = b.type_of(args[0]);
     let double = b.float_type(64, 1);
     let wide = b.like(args[0], double);
-    let mut all: Vec<V> = code.map(|c| b.i64(c)).into_iter().collect();
-    all.extend(args.iter().map(|&a| b.cast(I::FPExt, a, wide)));
-    let params: Vec<T> = all.iter().map(|a| b.lane_type(a.get_type())).collect();
-    let v = by_lane(b, name, &params, double, &all);
-    b.cast(I::FPTrunc, v, t)
+    let mut all: Vec<V<B>> = code.map(|c| b.i64(c)).into_iter().collect();
+    all.extend(args.iter().map(|&a| b.cast(Convert::FPExt, a, wide)));
+    let v = b.by_lane(name, double, &all);
+    b.cast(Convert::FPTrunc, v, t)
 }
 
 /// The remainder of a division, with the sign of the dividend: exact.
-pub(super) fn remainder<'c>(b: &Build<'c>, x: V<'c>, y: V<'c>) -> V<'c> {
+pub(super) fn remainder<B: Build>(b: &B, x: V<B>, y: V<B>) -> V<B> {
     let double = b.float_type(64, 1);
-    if b.lane_type(x.get_type()) == double {
-        return by_lane(b, "fmod", &[double, double], double, &[x, y]);
+    if b.lane_type(b.type_of(x)) == double {
+        return b.by_lane("fmod", double, &[x, y]);
     }
     let float = b.float_type(32, 1);
-    by_lane(b, "fmodf", &[float, float], float, &[x, y])
+    b.by_lane("fmodf", float, &[x, y])
 }
 
 /// `x * 2^n`, rounded once.
-pub(super) fn ldexp<'c>(b: &Build<'c>, dtype: DType, x: V<'c>, n: V<'c>) -> V<'c> {
-    let int = b.int_type(32, 1);
+pub(super) fn ldexp<B: Build>(b: &B, dtype: DType, x: V<B>, n: V<B>) -> V<B> {
     if dtype == DType::F64 {
         let double = b.float_type(64, 1);
-        return by_lane(b, "ldexp", &[double, int], double, &[x, n]);
+        return b.by_lane("ldexp", double, &[x, n]);
     }
     // In 64 bits the product is exact wherever the smaller type has a number.
     let f = F::like(b, x);
     let d = f.double();
-    let n = b.math("llvm.smax", &[b.math("llvm.smin", &[n, b.int(n.get_type(), 500)]), b.int(n.get_type(), -500)]);
-    let n = b.cast(I::SExt, n, d.int_type());
+    let n = b.math(Math::SMax, &[b.math(Math::SMin, &[n, b.int(b.type_of(n), 500)]), b.int(b.type_of(n), -500)]);
+    let n = b.cast(Convert::SExt, n, d.int_type());
     f.narrow(d.mul(f.widen(x), d.pow2(n)))
 }
 
 /// `x * y + z` rounded once, of `f32` on a machine without the instruction.
-pub(super) fn fma_by_double<'c>(b: &Build<'c>, args: &[V<'c>]) -> V<'c> {
+pub(super) fn fma_by_double<B: Build>(b: &B, args: &[V<B>]) -> V<B> {
     let float = b.float_type(32, 1);
-    by_lane(b, "fmaf", &[float, float, float], float, args)
+    b.by_lane("fmaf", float, args)
 }

@@ -1,9 +1,8 @@
 //! Logarithms, and the inverse hyperbolic functions made of them.
 
-use super::super::build::V;
+use super::super::build::{Binary, Build, Convert, FloatPredicate, V};
 use super::exp::in_double;
 use super::lanes::F;
-use inkwell::values::InstructionOpcode as I;
 
 /// `(log(1 + f) - f + f^2 / 2) / f^3` for 1 + f between the square roots of 1/2 and 2 (minimax fit).
 const LOG_32: [f64; 9] = [
@@ -21,7 +20,7 @@ const LN2_32: [f64; 2] = [0.693_359_375, -2.121_944_400_546_905_8e-4];
 const LN2_64: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
 
 /// `(m, e)` with `x = m 2^e`, m between the square roots of 1/2 and 2; of a positive finite `x`.
-fn split<'c>(f: F<'_, 'c>, x: V<'c>) -> (V<'c>, V<'c>) {
+fn split<B: Build>(f: F<'_, B>, x: V<B>) -> (V<B>, V<B>) {
     let b = f.b;
     let (least, up) = if f.bits == 64 { (f64::MIN_POSITIVE, 54) } else { (f64::from(f32::MIN_POSITIVE), 25) };
     // Denormals are scaled up.
@@ -33,28 +32,28 @@ fn split<'c>(f: F<'_, 'c>, x: V<'c>) -> (V<'c>, V<'c>) {
     let over = b.sub(f.to_bits(x), root);
     let e = b.ashr(over, f.i(f.mantissa()));
     let m = b.sub(f.to_bits(x), f.shl(e, f.mantissa()));
-    let e = b.cast(I::SIToFP, small_int(f, b.add(e, shift)), f.t);
+    let e = b.cast(Convert::SIToFP, small_int(f, b.add(e, shift)), f.t);
     (f.of_bits(m), e)
 }
 
 /// 64-bit lanes that hold small numbers as 32-bit ones, which more machines convert.
-fn small_int<'c>(f: F<'_, 'c>, i: V<'c>) -> V<'c> {
-    if f.bits == 64 { f.b.cast(I::Trunc, i, f.b.int_type(32, f.lanes())) } else { i }
+fn small_int<B: Build>(f: F<'_, B>, i: V<B>) -> V<B> {
+    if f.bits == 64 { f.b.cast(Convert::Trunc, i, f.b.int_type(32, f.lanes())) } else { i }
 }
 
 /// The special cases: 0, negative numbers, infinity and NaN.
-fn special<'c>(f: F<'_, 'c>, x: V<'c>, v: V<'c>) -> V<'c> {
+fn special<B: Build>(f: F<'_, B>, x: V<B>, v: V<B>) -> V<B> {
     let zero = f.c(0.0);
     let v = f.select(f.eq(x, zero), f.c(f64::NEG_INFINITY), v);
     let v = f.select(f.lt(x, zero), f.c(f64::NAN), v);
     // Infinity, and NaN as it came.
-    let far = f.b.fcmp(super::super::build::FloatPredicate::ULT, x, f.c(f64::INFINITY));
+    let far = f.b.fcmp(FloatPredicate::ULT, x, f.c(f64::INFINITY));
     let number = f.b.and(far, f.b.not(f.nan(x)));
     f.select(number, v, x)
 }
 
 /// `log x`.
-pub(super) fn log<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn log<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     let (m, e) = split(f, x);
     let r = f.sub(m, f.c(1.0));
     let v = if f.bits == 32 {
@@ -77,12 +76,12 @@ pub(super) fn log<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// `log2 x`, `log10 x` and the like of `f32`: the logarithm in 64 bits times a factor.
-pub(super) fn log_to_base<'c>(f: F<'_, 'c>, x: V<'c>, factor: f64) -> V<'c> {
+pub(super) fn log_to_base<B: Build>(f: F<'_, B>, x: V<B>, factor: f64) -> V<B> {
     in_double(f, x, |d, w| d.mul(log(d, w), d.c(factor)))
 }
 
 /// `log(1 + u)` of 64-bit floats, for what is rounded to 32 bits then: the logarithm of the rounded sum with the rounding put back.
-pub(super) fn log1p_wide<'c>(d: F<'_, 'c>, u: V<'c>) -> V<'c> {
+pub(super) fn log1p_wide<B: Build>(d: F<'_, B>, u: V<B>) -> V<B> {
     let w = d.add(u, d.c(1.0));
     let lost = d.sub(u, d.sub(w, d.c(1.0)));
     let v = d.add(log(d, w), d.div(lost, w));
@@ -91,13 +90,13 @@ pub(super) fn log1p_wide<'c>(d: F<'_, 'c>, u: V<'c>) -> V<'c> {
 }
 
 /// `log(1 + x)` of `f32`.
-pub(super) fn log1p<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn log1p<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     let v = in_double(f, x, log1p_wide);
     f.select(f.eq(x, f.c(0.0)), x, v)
 }
 
 /// Inverse hyperbolic sine of `f32`.
-pub(super) fn asinh<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn asinh<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     let v = in_double(f, x, |d, w| {
         let a = d.abs(w);
         let z = d.mul(a, a);
@@ -109,7 +108,7 @@ pub(super) fn asinh<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// Inverse hyperbolic cosine of `f32`.
-pub(super) fn acosh<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn acosh<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     let v = in_double(f, x, |d, w| {
         let t = d.sub(w, d.c(1.0));
         log1p_wide(d, d.add(t, d.sqrt(d.fma(t, t, d.add(t, t)))))
@@ -118,7 +117,7 @@ pub(super) fn acosh<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// Inverse hyperbolic tangent of `f32`.
-pub(super) fn atanh<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn atanh<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     let v = in_double(f, x, |d, w| {
         let a = d.abs(w);
         let u = d.div(d.add(a, a), d.sub(d.c(1.0), a));
@@ -128,15 +127,15 @@ pub(super) fn atanh<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// Cube root of `f32`: an estimate from a third of the exponent, then Newton's method in 64 bits.
-pub(super) fn cbrt<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn cbrt<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     let v = in_double(f, x, |d, w| {
         let b = d.b;
         let a = d.abs(w);
         // The high words, divided by three, with two thirds of the bias put back.
-        let high = b.cast(I::Trunc, d.lshr(d.to_bits(a), 32), b.int_type(32, d.lanes()));
-        let third = b.binop(I::UDiv, high, b.int(high.get_type(), 3));
-        let third = b.add(third, b.int(high.get_type(), 715_094_163));
-        let mut t = d.of_bits(d.shl(b.cast(I::ZExt, third, d.int_type()), 32));
+        let high = b.cast(Convert::Trunc, d.lshr(d.to_bits(a), 32), b.int_type(32, d.lanes()));
+        let third = b.binop(Binary::UDiv, high, b.int(b.type_of(high), 3));
+        let third = b.add(third, b.int(b.type_of(high), 715_094_163));
+        let mut t = d.of_bits(d.shl(b.cast(Convert::ZExt, third, d.int_type()), 32));
         for _ in 0..3 {
             // Halley's step: t (t^3 + 2a) / (2 t^3 + a).
             let cube = d.mul(d.mul(t, t), t);
@@ -152,7 +151,7 @@ pub(super) fn cbrt<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// `(m, e)` with `x = m 2^e` and 1/2 <= |m| < 1; 0, infinities and NaN are themselves with e = 0.
-pub(super) fn frexp<'c>(f: F<'_, 'c>, x: V<'c>) -> (V<'c>, V<'c>) {
+pub(super) fn frexp<B: Build>(f: F<'_, B>, x: V<B>) -> (V<B>, V<B>) {
     let b = f.b;
     let (least, up, bias) =
         if f.bits == 64 { (f64::MIN_POSITIVE, 54, 1022) } else { (f64::from(f32::MIN_POSITIVE), 25, 126) };
@@ -168,5 +167,5 @@ pub(super) fn frexp<'c>(f: F<'_, 'c>, x: V<'c>) -> (V<'c>, V<'c>) {
     let odd = b.or(f.eq(x, f.c(0.0)), b.not(f.lt(a, f.c(f64::INFINITY))));
     let e = b.select(odd, f.i(0), e);
     let narrow = b.int_type(32, f.lanes());
-    (f.select(odd, x, m), b.cast(if f.bits == 64 { I::Trunc } else { I::BitCast }, e, narrow))
+    (f.select(odd, x, m), b.cast(if f.bits == 64 { Convert::Trunc } else { Convert::BitCast }, e, narrow))
 }

@@ -3,10 +3,9 @@
 use crate::dialects::kernels;
 use rinductor_index::{Atom, Expr, Node};
 
-use super::build::{IntPredicate, V};
+use super::build::{Binary, Build, IntPredicate, Math, V};
 use super::emit::{DATA, Emitter, LANE};
 use crate::ir::Def;
-use inkwell::values::InstructionOpcode;
 
 /// An offset that moves by a fixed amount from lane to lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,7 +16,7 @@ pub(super) struct Linear {
     pub stride: Expr,
 }
 
-impl<'c> Emitter<'_, 'c> {
+impl<B: Build> Emitter<'_, B> {
     /// The level at which an expression is known.
     pub fn expr_level(&mut self, e: Expr) -> usize {
         let atoms: Vec<Atom> = self.exprs.atoms(e).collect();
@@ -39,7 +38,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// The value of an expression: a scalar, or a vector where the lanes differ.
-    pub fn lower(&mut self, e: Expr) -> V<'c> {
+    pub fn lower(&mut self, e: Expr) -> V<B> {
         if let Some(c) = self.exprs.as_int(e) {
             return self.b.i64(c);
         }
@@ -53,7 +52,7 @@ impl<'c> Emitter<'_, 'c> {
         v
     }
 
-    fn lower_node(&mut self, e: Expr, lanes: u32) -> V<'c> {
+    fn lower_node(&mut self, e: Expr, lanes: u32) -> V<B> {
         let b = self.b;
         match self.exprs.node(e).clone() {
             Node::Const(c) => b.splat(b.i64(c), lanes),
@@ -80,7 +79,7 @@ impl<'c> Emitter<'_, 'c> {
                     // One term with a coefficient, or with a constant.
                     let v = if constant != 0 { self.lower(only) } else { self.lower_scaled(&terms[0]) };
                     let v = b.splat(v, lanes);
-                    return if constant != 0 { b.iadd(v, b.int(v.get_type(), constant)) } else { v };
+                    return if constant != 0 { b.iadd(v, b.int(b.type_of(v), constant)) } else { v };
                 }
                 let (_, _, last) = parts.pop().expect("a sum has terms");
                 let rest: Vec<(i64, Expr)> = parts.iter().map(|p| (1, p.2)).collect();
@@ -108,19 +107,19 @@ impl<'c> Emitter<'_, 'c> {
             Node::Mod(x, y) => self.divide(x, y, lanes, true),
             Node::Min(args) | Node::Max(args) => {
                 let least = matches!(self.exprs.node(e), Node::Min(_));
-                let mut all: Option<V> = None;
+                let mut all: Option<V<B>> = None;
                 for &a in args.iter() {
                     let v = self.lower(a);
                     let v = b.splat(v, lanes);
                     all = Some(match all {
                         None => v,
-                        Some(w) => b.math(if least { "llvm.smin" } else { "llvm.smax" }, &[w, v]),
+                        Some(w) => b.math(if least { Math::SMin } else { Math::SMax }, &[w, v]),
                     });
                 }
                 all.expect("a minimum is of two or more")
             }
             Node::Unfolded(op, args) => {
-                let values: Vec<V> = args.iter().map(|&a| self.lower(a)).map(|v| b.splat(v, lanes)).collect();
+                let values: Vec<V<B>> = args.iter().map(|&a| self.lower(a)).map(|v| b.splat(v, lanes)).collect();
                 match op {
                     rinductor_index::Unfolded::Sum => values.into_iter().reduce(|x, y| b.add(x, y)),
                     rinductor_index::Unfolded::Product => values.into_iter().reduce(|x, y| b.mul(x, y)),
@@ -134,17 +133,17 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// `coefficient * monomial` as one multiplication.
-    fn lower_scaled(&mut self, term: &rinductor_index::Term) -> V<'c> {
+    fn lower_scaled(&mut self, term: &rinductor_index::Term) -> V<B> {
         let v = self.lower(term.monomial);
         if term.coefficient == -1 {
-            return self.b.isub(self.b.int(v.get_type(), 0), v);
+            return self.b.isub(self.b.int(self.b.type_of(v), 0), v);
         }
-        self.b.imul(v, self.b.int(v.get_type(), term.coefficient))
+        self.b.imul(v, self.b.int(self.b.type_of(v), term.coefficient))
     }
 
     /// `floor(x / y)` or the remainder of it.
-    fn divide(&mut self, x: Expr, y: Expr, lanes: u32, remainder: bool) -> V<'c> {
-        use InstructionOpcode::{SDiv, SRem, UDiv, URem};
+    fn divide(&mut self, x: Expr, y: Expr, lanes: u32, remainder: bool) -> V<B> {
+        use Binary::{SDiv, SRem, UDiv, URem};
         let b = self.b;
         let plain = self.is_nonnegative(x, 0) && self.is_nonnegative(y, 0);
         let (xv, yv) = (self.lower(x), self.lower(y));
@@ -152,7 +151,7 @@ impl<'c> Emitter<'_, 'c> {
         if plain {
             return b.binop(if remainder { URem } else { UDiv }, xv, yv);
         }
-        let zero = b.int(xv.get_type(), 0);
+        let zero = b.int(b.type_of(xv), 0);
         let rem = b.binop(SRem, xv, yv);
         let opposite = b.icmp(IntPredicate::SLT, b.xor(xv, yv), zero);
         let inexact = b.icmp(IntPredicate::NE, rem, zero);
@@ -161,7 +160,7 @@ impl<'c> Emitter<'_, 'c> {
             return b.select(off, b.add(rem, yv), rem);
         }
         let q = b.binop(SDiv, xv, yv);
-        b.select(off, b.sub(q, b.int(xv.get_type(), 1)), q)
+        b.select(off, b.sub(q, b.int(b.type_of(xv), 1)), q)
     }
 
     /// Whether an expression is never negative, as far as its form shows. Sizes are not negative, nor are positions.

@@ -1,6 +1,6 @@
 //! Trigonometric functions of `f32` and their inverses, in 64 bits.
 
-use super::super::build::V;
+use super::super::build::{Build, FloatPredicate, IntPredicate, Math, V};
 use super::exp::in_double;
 use super::lanes::F;
 
@@ -10,56 +10,40 @@ const HALF_PI: [f64; 2] = [1.570_796_310_901_641_8, 1.589_325_477_352_819_6e-8];
 const REDUCED: f64 = 1.0e6;
 
 /// `(n, r)` with `x = n pi / 2 + r`.
-fn quarter_turns<'c>(d: F<'_, 'c>, x: V<'c>) -> (V<'c>, V<'c>) {
+fn quarter_turns<B: Build>(d: F<'_, B>, x: V<B>) -> (V<B>, V<B>) {
     let (n, i) = d.round_small(d.mul(x, d.c(std::f64::consts::FRAC_2_PI)));
     let r = d.fma(n, d.c(-HALF_PI[0]), x);
     let r = d.fma(n, d.c(-HALF_PI[1]), r);
     (i, r)
 }
 
-fn sine<'c>(d: F<'_, 'c>, r: V<'c>) -> V<'c> {
+fn sine<B: Build>(d: F<'_, B>, r: V<B>) -> V<B> {
     let z = d.mul(r, r);
     let series = [1.0 / 6_227_020_800.0, -1.0 / 39_916_800.0, 1.0 / 362_880.0, -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0];
     d.fma(d.mul(r, z), d.poly(z, &series), r)
 }
 
-fn cosine<'c>(d: F<'_, 'c>, r: V<'c>) -> V<'c> {
+fn cosine<B: Build>(d: F<'_, B>, r: V<B>) -> V<B> {
     let z = d.mul(r, r);
     let series = [1.0 / 479_001_600.0, -1.0 / 3_628_800.0, 1.0 / 40320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0];
     d.poly(z, &series)
 }
 
 /// What `formula` gives in the range of the reduction; beyond it, lane by lane what the C library's `name` gives.
-fn with_far<'c>(f: F<'_, 'c>, x: V<'c>, name: &str, formula: impl FnOnce(F<'_, 'c>, V<'c>) -> V<'c>) -> V<'c> {
+fn with_far<B: Build>(f: F<'_, B>, x: V<B>, name: &str, formula: impl FnOnce(F<'_, B>, V<B>) -> V<B>) -> V<B> {
     let b = f.b;
-    let near = b.fcmp(super::super::build::FloatPredicate::ULE, f.abs(x), f.c(REDUCED));
-    let all = if f.lanes() == 1 { near } else { b.math("llvm.vector.reduce.and", &[near]) };
-    let (inside, outside, joined) = (b.block("near"), b.block("far"), b.block("joined"));
-    b.branch(all, inside, outside);
-    b.at_end(inside);
-    let v = in_double(f, x, formula);
-    let inside_end = b.current_block();
-    b.jump(joined);
-    b.at_end(outside);
-    let double = b.float_type(64, 1);
-    let called = super::by_lane(b, name, &[double], double, &[f.widen(x)]);
-    let called = f.narrow(called);
-    let outside_end = b.current_block();
-    b.jump(joined);
-    b.at_end(joined);
-    let phi = b.phi(f.t, "");
-    b.incoming(phi, v, inside_end);
-    b.incoming(phi, called, outside_end);
-    phi.as_basic_value()
+    let near = b.fcmp(FloatPredicate::ULE, f.abs(x), f.c(REDUCED));
+    let all = if f.lanes() == 1 { near } else { b.math(Math::AllLanes, &[near]) };
+    b.either(all, || in_double(f, x, formula), || f.narrow(b.by_lane(name, b.float_type(64, 1), &[f.widen(x)])))
 }
 
 /// Whether bit `k` is set.
-fn bit<'c>(d: F<'_, 'c>, i: V<'c>, k: i64) -> V<'c> {
+fn bit<B: Build>(d: F<'_, B>, i: V<B>, k: i64) -> V<B> {
     d.odd(d.lshr(i, k))
 }
 
 /// Sine.
-pub(super) fn sin<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn sin<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     with_far(f, x, "sin", |d, w| {
         let (n, r) = quarter_turns(d, w);
         let v = d.select(bit(d, n, 0), cosine(d, r), sine(d, r));
@@ -70,7 +54,7 @@ pub(super) fn sin<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// Cosine.
-pub(super) fn cos<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn cos<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     with_far(f, x, "cos", |d, w| {
         let (n, r) = quarter_turns(d, w);
         let v = d.select(bit(d, n, 0), sine(d, r), cosine(d, r));
@@ -80,7 +64,7 @@ pub(super) fn cos<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// Tangent.
-pub(super) fn tan<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn tan<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     with_far(f, x, "tan", |d, w| {
         let (n, r) = quarter_turns(d, w);
         let (s, c) = (sine(d, r), cosine(d, r));
@@ -91,7 +75,7 @@ pub(super) fn tan<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// `atan x` of 64-bit floats, for what is rounded to 32 bits then.
-fn atan_wide<'c>(d: F<'_, 'c>, x: V<'c>) -> V<'c> {
+fn atan_wide<B: Build>(d: F<'_, B>, x: V<B>) -> V<B> {
     /// `(atan(x) / x - 1) / x^2` in z = x^2 up to tan(pi/8)^2 (minimax fit).
     const ATAN: [f64; 11] = [
         -0.017_819_831_115_045_467,
@@ -121,27 +105,27 @@ fn atan_wide<'c>(d: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// Inverse tangent.
-pub(super) fn atan<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn atan<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     in_double(f, x, atan_wide)
 }
 
-fn asin_wide<'c>(d: F<'_, 'c>, x: V<'c>) -> V<'c> {
+fn asin_wide<B: Build>(d: F<'_, B>, x: V<B>) -> V<B> {
     let one = d.c(1.0);
     atan_wide(d, d.div(x, d.sqrt(d.mul(d.sub(one, x), d.add(one, x)))))
 }
 
 /// Inverse sine.
-pub(super) fn asin<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn asin<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     in_double(f, x, asin_wide)
 }
 
 /// Inverse cosine.
-pub(super) fn acos<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn acos<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     in_double(f, x, |d, w| d.sub(d.c(std::f64::consts::FRAC_PI_2), asin_wide(d, w)))
 }
 
 /// The angle of the point (`x`, `y`).
-pub(super) fn atan2<'c>(f: F<'_, 'c>, y: V<'c>, x: V<'c>) -> V<'c> {
+pub(super) fn atan2<B: Build>(f: F<'_, B>, y: V<B>, x: V<B>) -> V<B> {
     let b = f.b;
     let d = f.double();
     let (y, x) = (f.widen(y), f.widen(x));
@@ -154,7 +138,7 @@ pub(super) fn atan2<'c>(f: F<'_, 'c>, y: V<'c>, x: V<'c>) -> V<'c> {
     let q = d.select(both, d.c(1.0), q);
     let q = d.select(none, d.c(0.0), q);
     let v = atan_wide(d, q);
-    let left = b.icmp(super::super::build::IntPredicate::SLT, d.to_bits(x), d.i(0));
+    let left = b.icmp(IntPredicate::SLT, d.to_bits(x), d.i(0));
     let v = d.select(left, d.sub(d.c(std::f64::consts::PI), v), v);
     let v = d.copysign(v, y);
     let nan = b.or(d.nan(x), d.nan(y));
@@ -162,7 +146,7 @@ pub(super) fn atan2<'c>(f: F<'_, 'c>, y: V<'c>, x: V<'c>) -> V<'c> {
 }
 
 /// `sqrt(x^2 + y^2)` without overflow; infinite if either is.
-pub(super) fn hypot<'c>(f: F<'_, 'c>, x: V<'c>, y: V<'c>) -> V<'c> {
+pub(super) fn hypot<B: Build>(f: F<'_, B>, x: V<B>, y: V<B>) -> V<B> {
     let d = f.double();
     let (x, y) = (f.widen(x), f.widen(y));
     let v = d.sqrt(d.fma(x, x, d.mul(y, y)));

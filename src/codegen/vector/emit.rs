@@ -8,22 +8,20 @@ use rinductor_index::{Atom, Expr, Exprs};
 use rinductor_scalar::DType;
 use rinductor_support::{Diagnostic, FxHashMap};
 
-use super::build::{Build, Place, T, V};
+use super::build::{Build, T, V};
 use crate::codegen::kernel::{Arg, AxisKind, Kernel};
 use crate::ir::{Def, Ir, Op, Value};
-use inkwell::basic_block::BasicBlock;
-use inkwell::values::{FunctionValue, InstructionValue};
 
 /// The dimension that stands for the lane number in an index expression of a kernel; below it are the axes.
 pub(super) const LANE: u32 = 15;
 /// The first dimension that stands for a value that is no index expression.
 pub(super) const DATA: u32 = 16;
 
-/// A value of the kernel as LLVM values.
+/// A value of the kernel as a value of the builder.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Val<'c> {
+pub(super) struct Val<X> {
     /// One lane where the value does not vary along the tile axis, else as many as the current step takes.
-    pub v: V<'c>,
+    pub v: X,
     /// Element type. `f16` and `bf16` are held as `float`s that have such a value.
     pub dtype: DType,
     /// The scope that computes it.
@@ -33,60 +31,60 @@ pub(super) struct Val<'c> {
 }
 
 /// A loop body, or the function.
-pub(super) struct Scope<'c> {
-    /// Code of the level above goes before this instruction.
-    pub enter: Option<InstructionValue<'c>>,
+pub(super) struct Scope<B: Build> {
+    /// Code of the level above goes before this.
+    pub enter: Option<B::Enter>,
     /// A number that no other scope has.
     pub id: u32,
     /// Index expressions that are computed, by expression and number of lanes.
-    pub exprs: FxHashMap<(Expr, u32), V<'c>>,
+    pub exprs: FxHashMap<(Expr, u32), V<B>>,
     /// Addresses that are computed: buffer and offset.
-    pub addresses: FxHashMap<(usize, Expr), V<'c>>,
+    pub addresses: FxHashMap<(usize, Expr), V<B>>,
     /// Whether the scope is known to run when the one around it does.
     pub runs: bool,
 }
 
 /// The state of emitting one kernel.
-pub(super) struct Emitter<'a, 'c> {
-    pub b: &'a Build<'c>,
+pub(super) struct Emitter<'a, B: Build> {
+    /// The builder.
+    pub b: &'a B,
     pub ir: &'a Ir,
     pub exprs: &'a mut Exprs,
     pub kernel: &'a Kernel,
-    pub f: FunctionValue<'c>,
+    /// Where the function reports an index that is out of range.
+    pub reports: V<B>,
     /// Base addresses of the buffers.
-    pub buffers: Vec<V<'c>>,
+    pub buffers: Vec<V<B>>,
     /// Values of the symbols by name.
-    pub symbols: FxHashMap<String, V<'c>>,
+    pub symbols: FxHashMap<String, V<B>>,
     /// What was emitted for a value.
-    pub env: FxHashMap<Value, Val<'c>>,
+    pub env: FxHashMap<Value, Val<V<B>>>,
     /// Values that are index expressions.
     pub index: FxHashMap<Value, Expr>,
     /// Values that stand as [`DATA`] dimensions in index expressions.
     pub data: Vec<Value>,
     /// Where each axis stands: first position of the step, and the level at which it is known.
-    pub axes: Vec<Option<(V<'c>, usize)>>,
-    pub scopes: Vec<Scope<'c>>,
+    pub axes: Vec<Option<(V<B>, usize)>>,
+    pub scopes: Vec<Scope<B>>,
     next_scope: u32,
     /// Lanes of the tile axis in the current step.
     pub width: u32,
     /// Which lanes lie inside the extent, in a partial step; known at the level beside it.
-    pub mask: Option<(V<'c>, usize)>,
+    pub mask: Option<(V<B>, usize)>,
     /// The number of lanes that lie inside, if it is a constant.
     pub mask_count: Option<u32>,
     /// The lowest level at which all lanes of a full step are known to lie inside: below it, nobody has asked yet whether the step is full.
     pub full_level: usize,
-    /// Where the function returns after an error.
-    pub failed: Option<BasicBlock<'c>>,
     /// Zeros on the stack: what is read where nothing may be read, and where stores of inactive lanes go.
-    pub nowhere: Option<(V<'c>, V<'c>)>,
+    pub nowhere: Option<(V<B>, V<B>)>,
     /// Buffers that the kernel writes.
     pub written: Vec<bool>,
     /// Ops of the kernel that may fail, in order: an error says which.
     pub checks: Vec<Op>,
 }
 
-impl<'a, 'c> Emitter<'a, 'c> {
-    pub fn new(b: &'a Build<'c>, ir: &'a Ir, exprs: &'a mut Exprs, kernel: &'a Kernel, f: FunctionValue<'c>) -> Self {
+impl<'a, B: Build> Emitter<'a, B> {
+    pub fn new(b: &'a B, ir: &'a Ir, exprs: &'a mut Exprs, kernel: &'a Kernel, reports: V<B>) -> Self {
         let mut index = FxHashMap::default();
         for (v, arg) in &kernel.args {
             if let Arg::Symbol(_, name) = arg {
@@ -98,7 +96,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             ir,
             exprs,
             kernel,
-            f,
+            reports,
             buffers: Vec::new(),
             symbols: FxHashMap::default(),
             env: FxHashMap::default(),
@@ -111,7 +109,6 @@ impl<'a, 'c> Emitter<'a, 'c> {
             mask: None,
             mask_count: None,
             full_level: 0,
-            failed: None,
             nowhere: None,
             written: vec![false; kernel.buffers().count()],
             checks: Vec::new(),
@@ -153,7 +150,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         self.scopes.len() - 1
     }
     /// Opens a scope that `enter` enters.
-    pub fn open_scope(&mut self, enter: Option<InstructionValue<'c>>, runs: bool) {
+    pub fn open_scope(&mut self, enter: Option<B::Enter>, runs: bool) {
         let id = self.next_scope;
         self.next_scope += 1;
         self.scopes.push(Scope { enter, id, exprs: FxHashMap::default(), addresses: FxHashMap::default(), runs });
@@ -167,12 +164,11 @@ impl<'a, 'c> Emitter<'a, 'c> {
         if level >= self.level() {
             return f(self);
         }
-        let saved = self.b.place();
         let enter =
             self.scopes[level + 1].enter.expect("all scopes but the function's have an instruction that enters them");
-        self.b.go_to(Place::Before(enter));
+        let saved = self.b.go_before(enter);
         let r = f(self);
-        self.b.go_to(saved);
+        self.b.go_back(saved);
         r
     }
     /// The level down to which code that must not run when a loop has no step may go up from the current one.
@@ -187,18 +183,18 @@ impl<'a, 'c> Emitter<'a, 'c> {
     // ---- values ----
 
     /// Remembers what a value became.
-    pub fn define(&mut self, value: Value, v: V<'c>, dtype: DType, level: usize) {
+    pub fn define(&mut self, value: Value, v: V<B>, dtype: DType, level: usize) {
         let level = level.min(self.level());
         self.b.named(v, self.ir.value_name(value));
         let scope = self.scopes[level].id;
         self.env.insert(value, Val { v, dtype, level, scope });
     }
     /// Whether what was emitted for a value can be used here.
-    pub fn is_valid(&self, val: &Val<'c>) -> bool {
+    pub fn is_valid(&self, val: &Val<V<B>>) -> bool {
         self.scopes.get(val.level).is_some_and(|s| s.id == val.scope)
     }
     /// What a value became.
-    pub fn get(&mut self, value: Value) -> Val<'c> {
+    pub fn get(&mut self, value: Value) -> Val<V<B>> {
         if let Some(&val) = self.env.get(&value)
             && self.is_valid(&val)
         {
@@ -220,14 +216,14 @@ impl<'a, 'c> Emitter<'a, 'c> {
         crate::codegen::kernel::dtype_of(self.ir, element).unwrap_or(DType::Index)
     }
     /// The operands of an op at the level where all are known, with the same number of lanes.
-    pub fn operands(&mut self, op: Op) -> (Vec<Val<'c>>, usize, u32) {
-        let vals: Vec<Val> = self.ir.operand_list(op).iter().map(|&v| self.get(v)).collect();
+    pub fn operands(&mut self, op: Op) -> (Vec<Val<V<B>>>, usize, u32) {
+        let vals: Vec<Val<V<B>>> = self.ir.operand_list(op).iter().map(|&v| self.get(v)).collect();
         let level = vals.iter().map(|v| v.level).max().unwrap_or(0);
         let lanes = vals.iter().map(|v| self.b.lanes(v.v)).max().unwrap_or(1);
         (vals, level, lanes)
     }
-    /// The LLVM type in which lanes of an element type are held.
-    pub fn held(&self, dtype: DType, lanes: u32) -> T<'c> {
+    /// The type in which lanes of an element type are held.
+    pub fn held(&self, dtype: DType, lanes: u32) -> T<B> {
         held_type(self.b, dtype, lanes)
     }
     /// The level of an operand's expression or value.
@@ -271,8 +267,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
     }
 }
 
-/// The LLVM type in which lanes of an element type are held.
-pub(super) fn held_type<'c>(b: &Build<'c>, dtype: DType, lanes: u32) -> T<'c> {
+/// The type in which lanes of an element type are held.
+pub(super) fn held_type<B: Build>(b: &B, dtype: DType, lanes: u32) -> T<B> {
     match dtype {
         DType::I1 => b.int_type(1, lanes),
         DType::F16 | DType::BF16 | DType::F32 => b.float_type(32, lanes),

@@ -6,13 +6,12 @@ use rinductor_support::Diagnostic;
 
 use super::arith;
 use super::axes::{LoopBody, Range};
-use super::build::{IntPredicate, Place, V};
+use super::build::{Build, Convert, IntPredicate, V};
 use super::emit::{Emitter, LANE, is_supported};
 use super::reduce::rounded;
 use crate::codegen::combiner::Combiner;
 use crate::codegen::literal;
 use crate::ir::{Block, Op, Value};
-use inkwell::values::InstructionOpcode;
 
 /// How many steps of a sum are taken one after the other.
 const RUN: i64 = 128;
@@ -31,7 +30,7 @@ struct Walk {
     unroll: u32,
 }
 
-impl<'a, 'c> Emitter<'a, 'c> {
+impl<'a, B: Build> Emitter<'a, B> {
     /// The ops of a block up to its terminator.
     pub fn emit_block(&mut self, block: Block) -> Result<(), Diagnostic> {
         for op in self.ir.block_op_list(block) {
@@ -51,6 +50,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
 
     fn emit_op(&mut self, op: Op) -> Result<(), Diagnostic> {
         let name = self.ir.op_name(op);
+        self.b.about(self.ir, op);
         match name {
             kernels::ReturnOp::NAME | kernels::YieldOp::NAME => return Ok(()),
             kernels::StoreOp::NAME => return self.emit_store(op),
@@ -61,7 +61,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
         for r in self.ir.results(op) {
             let element = self.ir.element_type(self.ir.value_type(r));
             if !crate::codegen::kernel::dtype_of(self.ir, element).is_some_and(is_supported) {
-                return Err(self.error(op, "the LLVM back end has no values of the result's element type"));
+                return Err(
+                    self.error(op, format!("the {} back end has no values of the result's element type", B::NAME))
+                );
             }
         }
         if self.is_done(op) {
@@ -131,9 +133,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let from = vals[0].dtype;
         let value_type = if name == "arith.select" { vals[1].dtype } else { from };
         let predicate = self.ir.attr_of(op, "predicate").and_then(|a| self.ir.as_int(a));
-        let args: Vec<V> = vals.iter().map(|v| v.v).collect();
+        let args: Vec<V<B>> = vals.iter().map(|v| v.v).collect();
         if !vals.iter().all(|v| is_supported(v.dtype)) {
-            return Err(self.error(op, "the LLVM back end has no values of the operand's element type"));
+            return Err(self.error(op, format!("the {} back end has no values of the operand's element type", B::NAME)));
         }
         let scalar_op = match from_ir(&name, None, value_type) {
             Some(ScalarOp::Bitcast) => None,
@@ -141,7 +143,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         };
         let v = self.at_level(level, |e| {
             let b = e.b;
-            let args: Vec<V> = args.iter().map(|&a| b.splat(a, lanes)).collect();
+            let args: Vec<V<B>> = args.iter().map(|&a| b.splat(a, lanes)).collect();
             match (name.as_str(), predicate) {
                 ("arith.cmpf", Some(p)) => arith::compare_floats(b, p, args[0], args[1]),
                 ("arith.cmpi", Some(p)) => arith::compare_ints(b, p, args[0], args[1]),
@@ -151,7 +153,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 },
             }
         });
-        let v = v.ok_or_else(|| self.error(op, format!("the LLVM back end has no such op on {value_type}")))?;
+        let v = v.ok_or_else(|| self.error(op, format!("the {} back end has no such op on {value_type}", B::NAME)))?;
         self.define(result, v, to, level);
         Ok(())
     }
@@ -177,10 +179,10 @@ impl<'a, 'c> Emitter<'a, 'c> {
             let b = e.b;
             let unsigned = matches!(value.dtype, DType::U8 | DType::I1);
             let t = b.int_type(64, b.lanes(value.v));
-            let op = if unsigned { InstructionOpcode::ZExt } else { InstructionOpcode::SExt };
+            let op = if unsigned { Convert::ZExt } else { Convert::SExt };
             let raw = b.splat(b.cast(op, value.v, t), lanes);
             let n = b.splat(n, lanes);
-            let zero = b.int(raw.get_type(), 0);
+            let zero = b.int(b.type_of(raw), 0);
             let at = if wrap { b.select(b.icmp(IntPredicate::SLT, raw, zero), b.add(raw, n), raw) } else { raw };
             let mut bad = b.icmp(IntPredicate::UGE, at, n);
             let active = match (guard, mask) {
@@ -192,7 +194,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             if let Some(a) = active {
                 bad = b.and(bad, a);
             }
-            e.check(bad, number, raw, n);
+            b.fail_if(bad, e.reports, number as i64, raw, n);
             match active {
                 Some(a) => e.b.select(a, at, zero),
                 None => at,
@@ -200,51 +202,6 @@ impl<'a, 'c> Emitter<'a, 'c> {
         });
         self.define(self.ir.result(op, 0), v, DType::Index, level);
         Ok(())
-    }
-
-    /// Goes to where the function ends with an error if any lane of `bad` is set.
-    fn check(&mut self, bad: V<'c>, number: usize, value: V<'c>, bound: V<'c>) {
-        let b = self.b;
-        let lanes = b.lanes(bad);
-        let any = if lanes == 1 { bad } else { b.math("llvm.vector.reduce.or", &[bad]) };
-        let failed = *self.failed.get_or_insert_with(|| b.block("failed"));
-        let (error, go_on) = (b.block("out_of_range"), b.block("in_range"));
-        // Code that goes before a jump takes the jump along into a block of its own.
-        let place = b.place();
-        match place {
-            Place::End(_) => {
-                b.branch(any, error, go_on);
-            }
-            Place::Before(jump) => {
-                let from = jump.get_parent().expect("the jump stands in a block");
-                jump.remove_from_basic_block();
-                b.at_end(from);
-                b.branch(any, error, go_on);
-                b.at_end(go_on);
-                b.put(&jump);
-            }
-        }
-        b.at_end(error);
-        let (value, bound) = if lanes == 1 {
-            (value, bound)
-        } else {
-            let bits = b.bitcast(bad, b.int_type(lanes, 1));
-            let first = b.intrinsic("llvm.cttz", &[bits.get_type()], &[bits, b.int(b.int_type(1, 1), 1)]);
-            let first = match lanes.cmp(&32) {
-                std::cmp::Ordering::Less => b.cast(InstructionOpcode::ZExt, first, b.int_type(32, 1)),
-                std::cmp::Ordering::Equal => first,
-                std::cmp::Ordering::Greater => b.cast(InstructionOpcode::Trunc, first, b.int_type(32, 1)),
-            };
-            (b.extract_at(value, first), b.extract_at(bound, first))
-        };
-        let slot = self.f.get_nth_param(4).expect("a kernel has five parameters");
-        let report = super::abi::report_function(b);
-        b.call(report, &[slot, b.i64(number as i64), value, bound]);
-        b.jump(failed);
-        match place {
-            Place::End(_) => b.at_end(go_on),
-            before => b.go_to(before),
-        }
     }
 
     // ---- walks ----
@@ -352,7 +309,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         }
         let bits = walk.combiners.iter().map(|c| if c.1 == DType::F64 || c.1.bits() == 64 { 64 } else { 32 }).max();
         let tile = self.kernel.axes[axis].tile;
-        let room = (4 * self.b.machine.vector_bits) / (tile * bits.unwrap_or(32)).max(1);
+        let room = (4 * self.b.machine().vector_bits) / (tile * bits.unwrap_or(32)).max(1);
         let mut n = if weight > 12 { room.min(2) } else { room.min(4) };
         let extent = self.exprs.as_int(self.kernel.axes[axis].extent);
         while n > 1 && (!n.is_power_of_two() || extent.is_some_and(|e| e < i64::from(n * tile))) {
@@ -361,7 +318,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         n.max(1)
     }
 
-    fn walk_axes(&mut self, walk: &Walk, depth: usize, carried: Vec<V<'c>>) -> Result<Vec<V<'c>>, Diagnostic> {
+    fn walk_axes(&mut self, walk: &Walk, depth: usize, carried: Vec<V<B>>) -> Result<Vec<V<B>>, Diagnostic> {
         // The axes of a backward walk are walked backward each, the outermost first as ever.
         let Some(&axis) = walk.axes.get(depth) else {
             return self.walk_body(walk, carried);
@@ -415,10 +372,10 @@ impl<'a, 'c> Emitter<'a, 'c> {
     fn summed_loop(
         &mut self,
         walk: &Walk,
-        range: Range<'c>,
-        carried: Vec<V<'c>>,
-        body: &mut LoopBody<'_, 'a, 'c>,
-    ) -> Result<Vec<V<'c>>, Diagnostic> {
+        range: Range<V<B>>,
+        carried: Vec<V<B>>,
+        body: &mut LoopBody<'_, 'a, B>,
+    ) -> Result<Vec<V<B>>, Diagnostic> {
         let b = self.b;
         let rounds = |&(c, d): &(Combiner, DType)| matches!(c, Combiner::Add | Combiner::Welford) && d.is_float();
         let run = RUN * range.step;
@@ -438,7 +395,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
     }
 
     /// What two parts of a reduction come to, each as its combiners keep it.
-    fn combined(&self, walk: &Walk, mut x: &[V<'c>], mut y: &[V<'c>]) -> Vec<V<'c>> {
+    fn combined(&self, walk: &Walk, mut x: &[V<B>], mut y: &[V<B>]) -> Vec<V<B>> {
         let mut all = Vec::new();
         for &(c, dtype) in &walk.combiners {
             let ((a, rest_x), (b, rest_y)) = (x.split_at(c.width()), y.split_at(c.width()));
@@ -448,7 +405,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         all
     }
 
-    fn walk_body(&mut self, walk: &Walk, carried: Vec<V<'c>>) -> Result<Vec<V<'c>>, Diagnostic> {
+    fn walk_body(&mut self, walk: &Walk, carried: Vec<V<B>>) -> Result<Vec<V<B>>, Diagnostic> {
         let level = self.level();
         if walk.combiners.is_empty() {
             for (&arg, &v) in self.ir.block_args(walk.body).iter().zip(&carried) {
@@ -489,7 +446,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             let b = self.b;
             let reciprocal = (c == Combiner::Welford && even).then(|| {
                 let n = b.extract(mine[2], 0);
-                let one = b.float(n.get_type(), 1.0);
+                let one = b.float(b.type_of(n), 1.0);
                 b.fdiv(one, b.fadd(n, one))
             });
             new.extend(c.step(b, dtype, mine, &point, mask, reciprocal));

@@ -6,15 +6,15 @@
 use rinductor_scalar::DType;
 use rinductor_support::Diagnostic;
 
-use super::access::{Active, from_memory, masked_store, memory_type, to_memory};
+use super::access::{Active, from_memory, memory_type, to_memory};
 use super::arith;
 use super::build::{Build, V};
-use super::emit::{Emitter, held_type};
+use super::emit::Emitter;
 use crate::codegen::combiner::Combiner;
 use crate::dialects::kernels;
 use crate::ir::Op;
 
-impl<'c> Emitter<'_, 'c> {
+impl<B: Build> Emitter<'_, B> {
     /// `kernels.atomic`.
     pub fn emit_atomic(&mut self, op: Op) -> Result<(), Diagnostic> {
         let a = self.access(op)?;
@@ -25,12 +25,16 @@ impl<'c> Emitter<'_, 'c> {
         let v = self.get(atomic.value(self.ir)).v;
         let b = self.b;
         let alone = self.is_alone(op);
-        let update = |p: V<'c>, v: V<'c>| {
+        let update = |p: V<B>, v: V<B>| {
             if alone {
                 let old = b.load(memory_type(b, a.dtype, 1), p, a.dtype.size() as u32);
                 b.store(combined(b, combiner, a.dtype, old, v), p, a.dtype.size() as u32);
             } else {
-                b.call(atomic_function(b, combiner, a.dtype), &[p, v]);
+                let name = format!("atomic.{}.{}", combiner.name(), a.dtype.ir_name());
+                let bits = b.int_type(a.dtype.size() as u32 * 8, 1);
+                b.atomic(&name, bits, memory_type(b, a.dtype, 1), p, v, |b, old, v| {
+                    combined(b, combiner, a.dtype, old, v)
+                });
             }
         };
         if !self.varies(a.offset) && b.lanes(v) == 1 {
@@ -70,7 +74,7 @@ impl<'c> Emitter<'_, 'c> {
                     None => {
                         b.store(new, p, align);
                     }
-                    Some(mask) => masked_store(b, new, p, mask, align),
+                    Some(mask) => b.masked_store(new, p, mask, align),
                 }
                 return Ok(());
             }
@@ -107,40 +111,8 @@ impl<'c> Emitter<'_, 'c> {
 }
 
 /// What is to stand in memory: `old`, as it was read from there, combined with `v`.
-fn combined<'c>(b: &Build<'c>, combiner: Combiner, dtype: DType, old: V<'c>, v: V<'c>) -> V<'c> {
+fn combined<B: Build>(b: &B, combiner: Combiner, dtype: DType, old: V<B>, v: V<B>) -> V<B> {
     let old = from_memory(b, old, dtype);
     let new = arith::round(b, combiner.combine(b, dtype, &[old], &[v])[0], dtype);
     to_memory(b, new, dtype)
-}
-
-/// `void f(ptr, value)`: reads, combines and writes until no other thread came between.
-fn atomic_function<'c>(b: &Build<'c>, combiner: Combiner, dtype: DType) -> inkwell::values::FunctionValue<'c> {
-    let name = format!("rinductor.atomic.{}.{}", combiner.name(), dtype.ir_name());
-    if let Some(f) = b.module.get_function(&name) {
-        return f;
-    }
-    let f = b.declare(&name, &[b.ptr_type(), held_type(b, dtype, 1)], None);
-    f.set_linkage(inkwell::module::Linkage::Internal);
-    let saved = b.place();
-    let entry = b.ctx.append_basic_block(f, "entry");
-    let again = b.ctx.append_basic_block(f, "again");
-    let done = b.ctx.append_basic_block(f, "done");
-    let (p, v) = (f.get_nth_param(0), f.get_nth_param(1));
-    let (p, v) = (p.expect("the function has two parameters"), v.expect("the function has two parameters"));
-    let bits = b.int_type(dtype.size() as u32 * 8, 1);
-    b.at_end(entry);
-    let first = b.load(bits, p, dtype.size() as u32);
-    b.jump(again);
-    b.at_end(again);
-    let old = b.phi(bits, "old");
-    b.incoming(old, first, entry);
-    let held = b.bitcast(old.as_basic_value(), memory_type(b, dtype, 1));
-    let new = b.bitcast(combined(b, combiner, dtype, held, v), bits);
-    let (seen, exchanged) = b.cmpxchg(p, old.as_basic_value(), new);
-    b.incoming(old, seen, again);
-    b.branch(exchanged, done, again);
-    b.at_end(done);
-    b.ret(None);
-    b.go_to(saved);
-    f
 }

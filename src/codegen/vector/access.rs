@@ -8,12 +8,11 @@ use rinductor_scalar::DType;
 use rinductor_support::Diagnostic;
 
 use super::arith;
-use super::build::{Build, IntPredicate, Place, T, V};
+use super::build::{Build, Convert, IntPredicate, Math, T, V};
 use super::emit::{Emitter, is_supported};
 use crate::codegen::kernel::{Arg, index_map};
 use crate::dialects::kernels;
 use crate::ir::{Op, TypeData, Value};
-use inkwell::values::InstructionOpcode;
 
 /// Bytes of the two places on the stack, at least.
 const NOWHERE_BYTES: u32 = 1024;
@@ -34,18 +33,18 @@ pub(super) struct Access {
 
 /// Which lanes are active.
 #[derive(Clone, Copy)]
-pub(super) enum Active<'c> {
+pub(super) enum Active<X> {
     All,
     /// All or none.
-    Uniform(V<'c>),
+    Uniform(X),
     /// One bit a lane.
-    Lanes(V<'c>),
+    Lanes(X),
     /// The first so many.
     First(u32),
 }
 
 /// The type of an element in memory.
-pub(super) fn memory_type<'c>(b: &Build<'c>, dtype: DType, lanes: u32) -> T<'c> {
+pub(super) fn memory_type<B: Build>(b: &B, dtype: DType, lanes: u32) -> T<B> {
     match dtype {
         DType::F32 => b.float_type(32, lanes),
         DType::F64 => b.float_type(64, lanes),
@@ -55,26 +54,26 @@ pub(super) fn memory_type<'c>(b: &Build<'c>, dtype: DType, lanes: u32) -> T<'c> 
 }
 
 /// What was read, as it is held.
-pub(super) fn from_memory<'c>(b: &Build<'c>, v: V<'c>, dtype: DType) -> V<'c> {
+pub(super) fn from_memory<B: Build>(b: &B, v: V<B>, dtype: DType) -> V<B> {
     match dtype {
-        DType::I1 => b.icmp(IntPredicate::NE, v, b.int(v.get_type(), 0)),
-        DType::F16 => b.cast(InstructionOpcode::FPExt, v, b.like(v, b.float_type(32, 1))),
+        DType::I1 => b.icmp(IntPredicate::NE, v, b.int(b.type_of(v), 0)),
+        DType::F16 => b.cast(Convert::FPExt, v, b.like(v, b.float_type(32, 1))),
         DType::BF16 => arith::bf16_from_bits(b, v),
         _ => v,
     }
 }
 
 /// What is held, as it is written.
-pub(super) fn to_memory<'c>(b: &Build<'c>, v: V<'c>, dtype: DType) -> V<'c> {
+pub(super) fn to_memory<B: Build>(b: &B, v: V<B>, dtype: DType) -> V<B> {
     match dtype {
-        DType::I1 => b.cast(InstructionOpcode::ZExt, v, b.like(v, b.int_type(8, 1))),
-        DType::F16 => b.cast(InstructionOpcode::FPTrunc, v, b.like(v, b.float_type(16, 1))),
+        DType::I1 => b.cast(Convert::ZExt, v, b.like(v, b.int_type(8, 1))),
+        DType::F16 => b.cast(Convert::FPTrunc, v, b.like(v, b.float_type(16, 1))),
         DType::BF16 => arith::bf16_bits(b, v),
         _ => v,
     }
 }
 
-impl<'c> Emitter<'_, 'c> {
+impl<B: Build> Emitter<'_, B> {
     /// The expressions of an op's map over its operands from `first` on.
     pub fn mapped(&mut self, op: Op, first: usize) -> Option<Vec<Expr>> {
         let exprs = index_map(self.ir, op)?.to_vec();
@@ -101,7 +100,7 @@ impl<'c> Emitter<'_, 'c> {
         });
         let layout = layout.expect("buffers are numbered by the arguments").clone();
         if !is_supported(layout.dtype) {
-            return Err(self.error(op, format!("the LLVM back end has no {}", layout.dtype)));
+            return Err(self.error(op, format!("the {} back end has no {}", B::NAME, layout.dtype)));
         }
         let map = self.mapped(op, at + 1).unwrap_or_default();
         if map.len() != layout.sizes.len() {
@@ -117,7 +116,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// The address of an element whose offset is the same in all lanes.
-    pub(super) fn address(&mut self, buffer: usize, dtype: DType, offset: Expr) -> V<'c> {
+    pub(super) fn address(&mut self, buffer: usize, dtype: DType, offset: Expr) -> V<B> {
         let base = self.buffers[buffer];
         if self.exprs.as_int(offset) == Some(0) {
             return base;
@@ -153,28 +152,17 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// Where nothing is: zeros for loads, and a place for stores.
-    pub(super) fn nowhere(&mut self) -> (V<'c>, V<'c>) {
+    pub(super) fn nowhere(&mut self) -> (V<B>, V<B>) {
         if let Some(n) = self.nowhere {
             return n;
         }
-        let b = self.b;
-        let saved = b.place();
-        let entry = self.f.get_first_basic_block().expect("the function has its entry block");
-        match entry.get_first_instruction() {
-            Some(i) => b.go_to(Place::Before(i)),
-            None => b.at_end(entry),
-        }
         let tile = self.kernel.axes.iter().map(|a| a.tile).max().unwrap_or(1);
-        let t = b.vector_of(b.int_type(64, 1), (tile * STEP_BYTES).max(NOWHERE_BYTES) / 8);
-        let zeros: V = b.alloca(t).into();
-        let scratch: V = b.alloca(t).into();
-        b.store(b.int(t, 0), zeros, 64);
-        b.go_to(saved);
+        let (zeros, scratch) = self.b.nowhere((tile * STEP_BYTES).max(NOWHERE_BYTES));
         self.nowhere = Some((zeros, scratch));
         (zeros, scratch)
     }
 
-    pub(super) fn active(&mut self, guard: Option<Value>) -> Active<'c> {
+    pub(super) fn active(&mut self, guard: Option<Value>) -> Active<V<B>> {
         let guard = guard.map(|g| self.get(g).v);
         let b = self.b;
         match (guard, self.mask) {
@@ -192,7 +180,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     pub(super) fn has_masked(&self, dtype: DType) -> bool {
-        if dtype.size() >= 4 { self.b.machine.masked_words } else { self.b.machine.masked_bytes }
+        if dtype.size() >= 4 { self.b.machine().masked_words } else { self.b.machine().masked_bytes }
     }
 
     /// `kernels.load`.
@@ -229,7 +217,7 @@ impl<'c> Emitter<'_, 'c> {
         Ok(())
     }
 
-    fn load_uniform(&mut self, a: &Access, offset: Expr, level: usize) -> V<'c> {
+    fn load_uniform(&mut self, a: &Access, offset: Expr, level: usize) -> V<B> {
         let b = self.b;
         let t = memory_type(b, a.dtype, 1);
         let align = a.dtype.size() as u32;
@@ -247,13 +235,13 @@ impl<'c> Emitter<'_, 'c> {
             Some((mask, _)) => b.and(g, mask),
             None => g,
         };
-        let any = b.math("llvm.vector.reduce.or", &[g]);
+        let any = b.math(Math::AnyLane, &[g]);
         let v = b.load(t, b.select(any, p, zeros), align);
-        let zero = b.like(g, t).const_zero();
+        let zero = b.zero(b.like(g, t));
         b.select(g, b.splat(v, self.width), zero)
     }
 
-    pub(super) fn load_contiguous(&mut self, a: &Access, base: Expr, level: usize) -> V<'c> {
+    pub(super) fn load_contiguous(&mut self, a: &Access, base: Expr, level: usize) -> V<B> {
         let b = self.b;
         let width = self.width;
         let t = memory_type(b, a.dtype, width);
@@ -266,11 +254,11 @@ impl<'c> Emitter<'_, 'c> {
                 b.load(t, b.select(g, p, zeros), align)
             }
             Active::Lanes(mask) if self.has_masked(a.dtype) => {
-                self.at_level(level, |s| masked_load(s.b, t, p, mask, align))
+                self.at_level(level, |s| s.b.masked_load(t, p, mask, align))
             }
             Active::First(_) if self.has_masked(a.dtype) => {
                 let (mask, _) = self.mask.expect("a partial step has a mask");
-                self.at_level(level, |s| masked_load(s.b, t, p, mask, align))
+                self.at_level(level, |s| s.b.masked_load(t, p, mask, align))
             }
             _ => {
                 let stride = self.exprs.int(1);
@@ -281,7 +269,7 @@ impl<'c> Emitter<'_, 'c> {
     }
 
     /// The address of each lane, at the level at which all are known.
-    pub(super) fn lane_addresses(&mut self, a: &Access, linear: Option<super::index::Linear>) -> Vec<V<'c>> {
+    pub(super) fn lane_addresses(&mut self, a: &Access, linear: Option<super::index::Linear>) -> Vec<V<B>> {
         let b = self.b;
         let t = memory_type(b, a.dtype, 1);
         let width = self.width;
@@ -306,18 +294,18 @@ impl<'c> Emitter<'_, 'c> {
         }
     }
 
-    fn load_lanes(&mut self, a: &Access, lanes: &[V<'c>]) -> V<'c> {
+    fn load_lanes(&mut self, a: &Access, lanes: &[V<B>]) -> V<B> {
         let b = self.b;
         let t = memory_type(b, a.dtype, 1);
         let align = a.dtype.size() as u32;
         let active = self.active(a.guard);
         let (zeros, _) = match active {
-            Active::All | Active::First(_) => (b.ptr_type().const_zero(), b.ptr_type().const_zero()),
+            Active::All | Active::First(_) => (b.zero(b.ptr_type()), b.zero(b.ptr_type())),
             _ => self.nowhere(),
         };
         let whole = memory_type(b, a.dtype, self.width);
         let mut all = match active {
-            Active::First(_) => whole.const_zero(),
+            Active::First(_) => b.zero(whole),
             _ => b.poison(whole),
         };
         for (k, &p) in lanes.iter().enumerate() {
@@ -347,7 +335,7 @@ impl<'c> Emitter<'_, 'c> {
             let p = match a.guard.map(|g| self.get(g).v) {
                 None => p,
                 Some(g) => {
-                    let g = if b.lanes(g) == 1 { g } else { b.math("llvm.vector.reduce.or", &[g]) };
+                    let g = if b.lanes(g) == 1 { g } else { b.math(Math::AnyLane, &[g]) };
                     let (_, scratch) = self.nowhere();
                     b.select(g, p, scratch)
                 }
@@ -375,7 +363,7 @@ impl<'c> Emitter<'_, 'c> {
                     return Ok(());
                 }
                 Active::Lanes(mask) if self.has_masked(a.dtype) => {
-                    masked_store(b, v, p, mask, align);
+                    b.masked_store(v, p, mask, align);
                     return Ok(());
                 }
                 Active::First(n) => {
@@ -405,18 +393,8 @@ impl<'c> Emitter<'_, 'c> {
     }
 }
 
-/// Reads the active lanes; the others are 0.
-fn masked_load<'c>(b: &Build<'c>, t: T<'c>, p: V<'c>, mask: V<'c>, align: u32) -> V<'c> {
-    b.masked("llvm.masked.load", &[t, b.ptr_type()], &[p, mask, t.const_zero()], 0, align)
-        .expect("a masked load gives a value")
-}
-
-pub(super) fn masked_store<'c>(b: &Build<'c>, v: V<'c>, p: V<'c>, mask: V<'c>, align: u32) {
-    b.masked("llvm.masked.store", &[v.get_type(), b.ptr_type()], &[v, p, mask], 1, align);
-}
-
 /// Writes the first `n` lanes, in pieces whose sizes are powers of two.
-fn store_first<'c>(b: &Build<'c>, v: V<'c>, p: V<'c>, n: u32, a: &Access) {
+fn store_first<B: Build>(b: &B, v: V<B>, p: V<B>, n: u32, a: &Access) {
     let t = memory_type(b, a.dtype, 1);
     let mut at = 0;
     while at < n {

@@ -3,20 +3,18 @@
 use rinductor_index::Expr;
 use rinductor_support::Diagnostic;
 
-use super::build::{IntPredicate, V};
+use super::build::{Binary, Build, Convert, Counted, IntPredicate, Math, V};
 use super::emit::Emitter;
-use inkwell::values::InstructionOpcode;
 
 /// What a loop body does: the emitter, the carried values, and the new ones.
-pub(super) type LoopBody<'x, 'a, 'c> =
-    dyn FnMut(&mut Emitter<'a, 'c>, Vec<V<'c>>) -> Result<Vec<V<'c>>, Diagnostic> + 'x;
+pub(super) type LoopBody<'x, 'a, B> = dyn FnMut(&mut Emitter<'a, B>, Vec<V<B>>) -> Result<Vec<V<B>>, Diagnostic> + 'x;
 
 /// A loop over an axis: positions `first`, `first + step`, … below `end`.
 #[derive(Clone, Copy)]
-pub(super) struct Range<'c> {
+pub(super) struct Range<X> {
     pub axis: usize,
-    pub first: V<'c>,
-    pub end: V<'c>,
+    pub first: X,
+    pub end: X,
     pub step: i64,
     /// From the last to the first.
     pub reverse: bool,
@@ -24,130 +22,64 @@ pub(super) struct Range<'c> {
     pub runs: bool,
 }
 
-impl<'a, 'c> Emitter<'a, 'c> {
+impl<'a, B: Build> Emitter<'a, B> {
     /// A counted loop with carried values.
     pub fn counted_loop(
         &mut self,
-        range: Range<'c>,
-        carried: Vec<V<'c>>,
-        body: &mut LoopBody<'_, 'a, 'c>,
-    ) -> Result<Vec<V<'c>>, Diagnostic> {
+        range: Range<V<B>>,
+        carried: Vec<V<B>>,
+        body: &mut LoopBody<'_, 'a, B>,
+    ) -> Result<Vec<V<B>>, Diagnostic> {
         let b = self.b;
         let Range { axis, first, end, step, reverse, runs } = range;
         let known = b.as_const(first).zip(b.as_const(end));
         if known.is_some_and(|(f, e)| f >= e) {
             return Ok(carried);
         }
-        let name = self.kernel.axes[axis].name.clone();
-        let inside = b.block(&format!("for.{name}"));
-        let after = b.block(&format!("end.{name}"));
         let start = if reverse {
             // The first position of the last step.
             let points = b.isub(b.isub(end, first), b.i64(1));
-            let steps = b.binop(InstructionOpcode::SDiv, points, b.i64(step));
+            let steps = b.binop(Binary::SDiv, points, b.i64(step));
             b.iadd(first, b.imul(steps, b.i64(step)))
         } else {
             first
         };
-        let enter = if known.is_some() {
-            b.jump(inside)
-        } else {
-            b.branch(b.icmp(IntPredicate::SLT, first, end), inside, after)
-        };
-        b.at_end(inside);
         let once = known.is_some_and(|(f, e)| e - f <= step);
-        let phis: Vec<_> = if once { Vec::new() } else { carried.iter().map(|c| b.phi(c.get_type(), "")).collect() };
-        let position = if once { None } else { Some(b.phi(b.int_type(64, 1), &name)) };
-        self.open_scope(Some(enter), runs || known.is_some());
-        let at = position.map_or(start, |p| p.as_basic_value());
+        let counted = Counted { first, start, end, step, reverse, runs: known.is_some(), once };
+        let loop_ = b.open_loop(&self.kernel.axes[axis].name, counted, &carried);
+        self.open_scope(Some(loop_.enter), runs || known.is_some());
         let level = self.level();
-        let saved = self.axes[axis].replace((at, level));
-        let values = if once { carried.clone() } else { phis.iter().map(|p| p.as_basic_value()).collect() };
-        let new = body(self, values)?;
+        let saved = self.axes[axis].replace((loop_.at, level));
+        let new = body(self, loop_.carried)?;
         self.axes[axis] = saved;
         self.close_scope();
-        let latch = b.current_block();
-        let pre = enter.get_parent().expect("the jump into the loop stands in a block");
-        if let Some(position) = position {
-            let again = if reverse {
-                let next = b.isub(at, b.i64(step));
-                b.incoming(position, start, pre);
-                b.incoming(position, next, latch);
-                b.icmp(IntPredicate::SGE, next, first)
-            } else {
-                let next = b.iadd(at, b.i64(step));
-                b.incoming(position, start, pre);
-                b.incoming(position, next, latch);
-                b.icmp(IntPredicate::SLT, next, end)
-            };
-            for ((phi, &c), &n) in phis.iter().zip(&carried).zip(&new) {
-                b.incoming(*phi, c, pre);
-                b.incoming(*phi, n, latch);
-            }
-            b.branch(again, inside, after);
-        } else {
-            b.jump(after);
-        }
-        b.at_end(after);
-        if known.is_some() {
-            return Ok(new);
-        }
-        Ok(self.merge(&carried, pre, &new, latch))
-    }
-
-    /// What carried values are after a part of the code that may have been jumped over.
-    fn merge(
-        &self,
-        skipped: &[V<'c>],
-        from: inkwell::basic_block::BasicBlock<'c>,
-        new: &[V<'c>],
-        latch: inkwell::basic_block::BasicBlock<'c>,
-    ) -> Vec<V<'c>> {
-        let pairs = skipped.iter().zip(new);
-        let merged = pairs.map(|(&c, &n)| {
-            let phi = self.b.phi(c.get_type(), "");
-            self.b.incoming(phi, c, from);
-            self.b.incoming(phi, n, latch);
-            phi.as_basic_value()
-        });
-        merged.collect()
+        Ok(b.close_loop(loop_.open, &new))
     }
 
     /// One step, at `at` of `axis`, if `at` is below `end`.
     pub fn one_step(
         &mut self,
         axis: usize,
-        at: V<'c>,
-        end: V<'c>,
+        at: V<B>,
+        end: V<B>,
         runs: bool,
-        carried: Vec<V<'c>>,
-        body: &mut LoopBody<'_, 'a, 'c>,
-    ) -> Result<Vec<V<'c>>, Diagnostic> {
+        carried: Vec<V<B>>,
+        body: &mut LoopBody<'_, 'a, B>,
+    ) -> Result<Vec<V<B>>, Diagnostic> {
         // A loop whose second position lies beyond the end: the jump back is never taken, so it is not emitted.
         let b = self.b;
         let known = b.as_const(at).zip(b.as_const(end));
         if known.is_some_and(|(f, e)| f >= e) {
             return Ok(carried);
         }
-        let inside = b.block(&format!("tail.{}", self.kernel.axes[axis].name));
-        let after = b.block(&format!("end.{}", self.kernel.axes[axis].name));
-        let enter =
-            if known.is_some() { b.jump(inside) } else { b.branch(b.icmp(IntPredicate::SLT, at, end), inside, after) };
-        b.at_end(inside);
+        let (open, enter) = b.open_step(&self.kernel.axes[axis].name, at, end, known.is_some(), &carried);
         self.open_scope(Some(enter), runs || known.is_some());
         let level = self.level();
         let saved = self.axes[axis].replace((at, level));
-        let new = body(self, carried.clone())?;
+        let new = body(self, carried)?;
         self.axes[axis] = saved;
         self.close_scope();
-        let latch = b.current_block();
-        b.jump(after);
-        b.at_end(after);
-        if known.is_some() {
-            return Ok(new);
-        }
-        let pre = enter.get_parent().expect("the jump into the step stands in a block");
-        Ok(self.merge(&carried, pre, &new, latch))
+        Ok(b.close_step(open, &new))
     }
 
     /// Runs `f` with `width` lanes; with `masked`, those beyond the extent of `axis` are inactive. The axis has its position already.
@@ -164,8 +96,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 let b = s.b;
                 // Narrow lane numbers: the mask then has the shape of 32-bit elements.
                 let bits = 32;
-                let most = b.math("llvm.smin", &[b.isub(end, at), b.i64(width.into())]);
-                let left = b.cast(InstructionOpcode::Trunc, most, b.int_type(bits, 1));
+                let most = b.math(Math::SMin, &[b.isub(end, at), b.i64(width.into())]);
+                let left = b.cast(Convert::Trunc, most, b.int_type(bits, 1));
                 b.icmp(IntPredicate::SLT, b.iota(bits, width), b.splat(left, width))
             });
             self.mask = Some((mask, level));
@@ -182,9 +114,9 @@ impl<'a, 'c> Emitter<'a, 'c> {
         first: Expr,
         runs: bool,
         reverse: bool,
-        carried: Vec<V<'c>>,
-        body: &mut LoopBody<'_, 'a, 'c>,
-    ) -> Result<Vec<V<'c>>, Diagnostic> {
+        carried: Vec<V<B>>,
+        body: &mut LoopBody<'_, 'a, B>,
+    ) -> Result<Vec<V<B>>, Diagnostic> {
         let tile = self.kernel.axes[axis].tile;
         let extent = self.kernel.axes[axis].extent;
         let t = self.exprs.int(tile.into());
@@ -192,7 +124,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let full = self.exprs.mul(full, t);
         let (start, stop, end) = (self.lower(first), self.lower(full), self.lower(extent));
         let range = Range { axis, first: start, end: stop, step: tile.into(), reverse, runs };
-        let partial = |e: &mut Self, carried: Vec<V<'c>>, body: &mut LoopBody<'_, 'a, 'c>| {
+        let partial = |e: &mut Self, carried: Vec<V<B>>, body: &mut LoopBody<'_, 'a, B>| {
             if full == extent {
                 return Ok(carried);
             }
@@ -207,9 +139,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
     }
 
     /// The whole function after its entry: steps `begin` to `end` of the parallel axes, the body in each.
-    pub fn parallel_steps(&mut self, begin: V<'c>, end: V<'c>) -> Result<(), Diagnostic> {
+    pub fn parallel_steps(&mut self, begin: V<B>, end: V<B>) -> Result<(), Diagnostic> {
         let b = self.b;
-        let done = b.block("done");
         let mut nest: Vec<(usize, Expr)> = Vec::new();
         for axis in self.parallel_axes() {
             let tile = self.exprs.int(self.kernel.axes[axis].tile.into());
@@ -220,9 +151,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
                 nest.push((axis, steps));
             }
         }
-        let inside = b.block("steps");
-        let enter = b.branch(b.icmp(IntPredicate::SLT, begin, end), inside, done);
-        b.at_end(inside);
+        let enter = b.open_steps(begin, end);
         self.open_scope(Some(enter), true);
         match nest.split_last() {
             None => self.step_body(None)?,
@@ -230,13 +159,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
             Some((&(last, last_steps), outer)) => self.rows(outer, last, last_steps, begin, end)?,
         }
         self.close_scope();
-        b.jump(done);
-        b.at_end(done);
-        b.ret(None);
-        if let Some(failed) = self.failed {
-            b.at_end(failed);
-            b.ret(None);
-        }
+        b.close_steps();
         Ok(())
     }
 
@@ -246,8 +169,8 @@ impl<'a, 'c> Emitter<'a, 'c> {
         outer: &[(usize, Expr)],
         last: usize,
         last_steps: Expr,
-        begin: V<'c>,
-        end: V<'c>,
+        begin: V<B>,
+        end: V<B>,
     ) -> Result<(), Diagnostic> {
         let b = self.b;
         // Where the first step stands.
@@ -255,39 +178,34 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let mut start = Vec::new();
         for &(_, steps) in outer.iter().skip(1).chain([&(last, last_steps)]).rev() {
             let n = self.lower(steps);
-            start.push(b.binop(InstructionOpcode::URem, left, n));
-            left = b.binop(InstructionOpcode::UDiv, left, n);
+            start.push(b.binop(Binary::URem, left, n));
+            left = b.binop(Binary::UDiv, left, n);
         }
         start.push(left);
         start.reverse();
-        let row = b.block("row");
-        let after = b.block("rows.end");
-        let enter = b.jump(row);
-        b.at_end(row);
-        let i64_type = b.int_type(64, 1);
-        let at = b.phi(i64_type, "step");
-        let phis: Vec<_> = start.iter().map(|_| b.phi(i64_type, "")).collect();
-        self.open_scope(Some(enter), true);
+        let rows = b.open_rows(begin, &start);
+        let positions = rows.carried;
+        self.open_scope(Some(rows.enter), true);
         let level = self.level();
-        for (&(axis, _), phi) in outer.iter().zip(&phis) {
+        for (&(axis, _), &at) in outer.iter().zip(&positions) {
             let tile = self.kernel.axes[axis].tile;
-            let position = b.imul(phi.as_basic_value(), b.i64(tile.into()));
+            let position = b.imul(at, b.i64(tile.into()));
             self.axes[axis] = Some((b.named(position, Some(&self.kernel.axes[axis].name)), level));
         }
-        let inner = phis[outer.len()].as_basic_value();
+        let inner = positions[outer.len()];
         let n = self.lower(last_steps);
-        let left = b.isub(end, at.as_basic_value());
-        let count = b.math("llvm.smin", &[left, b.isub(n, inner)]);
+        let left = b.isub(end, rows.at);
+        let count = b.math(Math::SMin, &[left, b.isub(n, inner)]);
         let stop = b.iadd(inner, count);
         self.inner_steps(last, inner, stop)?;
-        let next = b.iadd(at.as_basic_value(), count);
+        let next = b.iadd(rows.at, count);
         // The next row: add one to the outer positions, as to the digits of a number.
         let mut new = vec![b.i64(0)];
         let mut carry = b.int(b.int_type(1, 1), 1);
         for (k, &(_, steps)) in outer.iter().enumerate().rev() {
             let n = self.lower(steps);
-            let one = b.cast(InstructionOpcode::ZExt, carry, i64_type);
-            let moved = b.iadd(phis[k].as_basic_value(), one);
+            let one = b.cast(Convert::ZExt, carry, b.int_type(64, 1));
+            let moved = b.iadd(positions[k], one);
             if k == 0 {
                 new.push(moved);
             } else {
@@ -300,21 +218,12 @@ impl<'a, 'c> Emitter<'a, 'c> {
             self.axes[axis] = None;
         }
         self.close_scope();
-        let pre = enter.get_parent().expect("the jump into the loop stands in a block");
-        let latch = b.current_block();
-        b.incoming(at, begin, pre);
-        b.incoming(at, next, latch);
-        for ((phi, s), n) in phis.iter().zip(start).zip(new) {
-            b.incoming(*phi, s, pre);
-            b.incoming(*phi, n, latch);
-        }
-        b.branch(b.icmp(IntPredicate::SLT, next, end), row, after);
-        b.at_end(after);
+        b.close_rows(rows.open, next, &new, end);
         Ok(())
     }
 
     /// Steps `first` to `stop` of the innermost parallel axis.
-    fn inner_steps(&mut self, axis: usize, first: V<'c>, stop: V<'c>) -> Result<(), Diagnostic> {
+    fn inner_steps(&mut self, axis: usize, first: V<B>, stop: V<B>) -> Result<(), Diagnostic> {
         let b = self.b;
         let tile = self.kernel.axes[axis].tile;
         if tile == 1 {
@@ -329,7 +238,7 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let divides = full == extent;
         let (first, stop) = (b.imul(first, b.i64(tile.into())), b.imul(stop, b.i64(tile.into())));
         let full = self.lower(full);
-        let end = if divides { stop } else { b.math("llvm.smin", &[stop, full]) };
+        let end = if divides { stop } else { b.math(Math::SMin, &[stop, full]) };
         let range = Range { axis, first, end, step: tile.into(), reverse: false, runs: true };
         self.counted_loop(range, Vec::new(), &mut |e, _| e.step_body(Some((axis, false))).map(|()| Vec::new()))?;
         if !divides {
@@ -361,27 +270,23 @@ impl<'a, 'c> Emitter<'a, 'c> {
         let b = self.b;
         let end = self.lower(extent);
         let whole = b.icmp(IntPredicate::SLE, b.iadd(at, b.i64(tile.into())), end);
-        let known = match whole {
-            V::IntValue(w) => w.get_zero_extended_constant(),
-            _ => None,
-        };
-        if let Some(k) = known {
-            return self.with_lanes(axis, tile, k == 0, |e| e.emit_block(e.kernel.body));
+        if let Some(whole) = b.as_truth(whole) {
+            return self.with_lanes(axis, tile, !whole, |e| e.emit_block(e.kernel.body));
         }
-        let (yes, no, after) = (b.block("full"), b.block("partial"), b.block("joined"));
-        let enter = b.branch(whole, yes, no);
-        for (block, partial) in [(yes, false), (no, true)] {
-            b.at_end(block);
+        let (open, enter) = b.open_full(whole);
+        for partial in [false, true] {
+            if partial {
+                b.otherwise(&open);
+            }
             self.open_scope(Some(enter), true);
             self.axes[axis] = Some((at, if partial { self.level() } else { level }));
             self.full_level = if partial { 0 } else { self.level() };
             self.with_lanes(axis, tile, partial, |e| e.emit_block(e.kernel.body))?;
             self.full_level = 0;
             self.close_scope();
-            b.jump(after);
         }
         self.axes[axis] = Some((at, level));
-        b.at_end(after);
+        b.close_full(open);
         Ok(())
     }
 }

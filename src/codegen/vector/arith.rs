@@ -5,27 +5,26 @@
 
 use rinductor_scalar::{DType, Kind, ScalarOp};
 
-use super::build::{Build, FloatPredicate, IntPredicate, V};
+use super::build::{Binary, Build, Convert, FloatPredicate, IntPredicate, Math, V};
 use super::math;
 use crate::codegen::rounding::is_exact;
-use inkwell::values::InstructionOpcode as I;
 
 /// The bits of `bf16` numbers that are held as `float`.
-pub(super) fn bf16_bits<'c>(b: &Build<'c>, v: V<'c>) -> V<'c> {
+pub(super) fn bf16_bits<B: Build>(b: &B, v: V<B>) -> V<B> {
     let wide = b.like(v, b.int_type(32, 1));
     let bits = b.bitcast(v, wide);
-    b.cast(I::Trunc, b.lshr(bits, b.int(wide, 16)), b.like(v, b.int_type(16, 1)))
+    b.cast(Convert::Trunc, b.lshr(bits, b.int(wide, 16)), b.like(v, b.int_type(16, 1)))
 }
 
 /// `bf16` numbers from their bits.
-pub(super) fn bf16_from_bits<'c>(b: &Build<'c>, v: V<'c>) -> V<'c> {
+pub(super) fn bf16_from_bits<B: Build>(b: &B, v: V<B>) -> V<B> {
     let wide = b.like(v, b.int_type(32, 1));
-    let bits = b.shl(b.cast(I::ZExt, v, wide), b.int(wide, 16));
+    let bits = b.shl(b.cast(Convert::ZExt, v, wide), b.int(wide, 16));
     b.bitcast(bits, b.like(v, b.float_type(32, 1)))
 }
 
 /// Rounds a `float` to the element type that it stands for: to nearest, ties to even.
-pub(super) fn round<'c>(b: &Build<'c>, v: V<'c>, dtype: DType) -> V<'c> {
+pub(super) fn round<B: Build>(b: &B, v: V<B>, dtype: DType) -> V<B> {
     match dtype {
         DType::BF16 => {
             let wide = b.like(v, b.int_type(32, 1));
@@ -35,18 +34,18 @@ pub(super) fn round<'c>(b: &Build<'c>, v: V<'c>, dtype: DType) -> V<'c> {
             let rounded = b.and(up, b.int(wide, 0xffff_0000u32 as i32 as i64));
             let nan = b.fcmp(FloatPredicate::UNO, v, v);
             let rounded = b.select(nan, b.int(wide, 0x7fc0_0000), rounded);
-            b.bitcast(rounded, v.get_type())
+            b.bitcast(rounded, b.type_of(v))
         }
         DType::F16 => {
-            let half = b.cast(I::FPTrunc, v, b.like(v, b.float_type(16, 1)));
-            b.cast(I::FPExt, half, v.get_type())
+            let half = b.cast(Convert::FPTrunc, v, b.like(v, b.float_type(16, 1)));
+            b.cast(Convert::FPExt, half, b.type_of(v))
         }
         _ => v,
     }
 }
 
 /// A conversion as torch's `Tensor.to` does it.
-pub(super) fn convert<'c>(b: &Build<'c>, v: V<'c>, from: DType, to: DType) -> V<'c> {
+pub(super) fn convert<B: Build>(b: &B, v: V<B>, from: DType, to: DType) -> V<B> {
     use super::emit::held_type;
     if from == to {
         return v;
@@ -54,64 +53,64 @@ pub(super) fn convert<'c>(b: &Build<'c>, v: V<'c>, from: DType, to: DType) -> V<
     let target = held_type(b, to, b.lanes(v));
     let unsigned = matches!(from.kind(), Kind::Bool | Kind::Unsigned);
     match (from.kind(), to.kind()) {
-        (Kind::Float, Kind::Bool) => b.fcmp(FloatPredicate::UNE, v, b.float(v.get_type(), 0.0)),
-        (_, Kind::Bool) => b.icmp(IntPredicate::NE, v, b.int(v.get_type(), 0)),
+        (Kind::Float, Kind::Bool) => b.fcmp(FloatPredicate::UNE, v, b.float(b.type_of(v), 0.0)),
+        (_, Kind::Bool) => b.icmp(IntPredicate::NE, v, b.int(b.type_of(v), 0)),
         (Kind::Float, Kind::Float) => {
             let v = match (from == DType::F64, to == DType::F64) {
-                (true, false) => b.cast(I::FPTrunc, v, target),
-                (false, true) => b.cast(I::FPExt, v, target),
+                (true, false) => b.cast(Convert::FPTrunc, v, target),
+                (false, true) => b.cast(Convert::FPExt, v, target),
                 _ => v,
             };
             if from.size() < to.size() { v } else { round(b, v, to) }
         }
         (Kind::Float, _) => float_to_int(b, v, to),
-        (_, Kind::Float) => round(b, b.cast(if unsigned { I::UIToFP } else { I::SIToFP }, v, target), to),
-        _ if from.bits() > to.bits() => b.cast(I::Trunc, v, target),
+        (_, Kind::Float) => round(b, b.cast(if unsigned { Convert::UIToFP } else { Convert::SIToFP }, v, target), to),
+        _ if from.bits() > to.bits() => b.cast(Convert::Trunc, v, target),
         _ if from.bits() == to.bits() => v,
-        _ => b.cast(if unsigned { I::ZExt } else { I::SExt }, v, target),
+        _ => b.cast(if unsigned { Convert::ZExt } else { Convert::SExt }, v, target),
     }
 }
 
 /// Float to integer toward zero; out of range as x86-64 does it: the least value of 32 or 64 bits, smaller types take the low bits.
-fn float_to_int<'c>(b: &Build<'c>, v: V<'c>, to: DType) -> V<'c> {
+fn float_to_int<B: Build>(b: &B, v: V<B>, to: DType) -> V<B> {
     let lanes = b.lanes(v);
     let target = b.int_type(to.bits(), lanes);
     let bits = if matches!(to, DType::U8) || to.bits() == 64 { 64 } else { 32 };
     let whole = b.int_type(bits, lanes);
-    let double = v.get_type() == b.float_type(64, lanes);
+    let double = b.type_of(v) == b.float_type(64, lanes);
     let (least, end) = match bits {
         64 => (-(2f64.powi(63)), 2f64.powi(63)),
         _ => (-(2f64.powi(31)), 2f64.powi(31)),
     };
     let low = match (bits, double) {
-        (32, true) => b.fcmp(FloatPredicate::OGT, v, b.float(v.get_type(), least - 1.0)),
-        _ => b.fcmp(FloatPredicate::OGE, v, b.float(v.get_type(), least)),
+        (32, true) => b.fcmp(FloatPredicate::OGT, v, b.float(b.type_of(v), least - 1.0)),
+        _ => b.fcmp(FloatPredicate::OGE, v, b.float(b.type_of(v), least)),
     };
-    let inside = b.and(low, b.fcmp(FloatPredicate::OLT, v, b.float(v.get_type(), end)));
-    let i = b.cast(I::FPToSI, v, whole);
+    let inside = b.and(low, b.fcmp(FloatPredicate::OLT, v, b.float(b.type_of(v), end)));
+    let i = b.cast(Convert::FPToSI, v, whole);
     let i = b.select(inside, i, b.int(whole, if bits == 64 { i64::MIN } else { i32::MIN.into() }));
-    b.cast(I::Trunc, i, target)
+    b.cast(Convert::Trunc, i, target)
 }
 
 /// What a conversion op of `arith` other than torch's conversions computes; None for an op that is no conversion.
-pub(super) fn convert_by_name<'c>(b: &Build<'c>, name: &str, v: V<'c>, from: DType, to: DType) -> Option<V<'c>> {
+pub(super) fn convert_by_name<B: Build>(b: &B, name: &str, v: V<B>, from: DType, to: DType) -> Option<V<B>> {
     let target = super::emit::held_type(b, to, b.lanes(v));
     Some(match name {
-        "arith.extsi" => b.cast(I::SExt, v, target),
-        "arith.extui" => b.cast(I::ZExt, v, target),
-        "arith.trunci" => b.cast(I::Trunc, v, target),
+        "arith.extsi" => b.cast(Convert::SExt, v, target),
+        "arith.extui" => b.cast(Convert::ZExt, v, target),
+        "arith.trunci" => b.cast(Convert::Trunc, v, target),
         "arith.index_cast" | "arith.index_castui" => {
             let unsigned = name.ends_with("ui") || from == DType::I1;
             let op = match from.bits().cmp(&to.bits()) {
-                std::cmp::Ordering::Less if unsigned => I::ZExt,
-                std::cmp::Ordering::Less => I::SExt,
+                std::cmp::Ordering::Less if unsigned => Convert::ZExt,
+                std::cmp::Ordering::Less => Convert::SExt,
                 std::cmp::Ordering::Equal => return Some(v),
-                std::cmp::Ordering::Greater => I::Trunc,
+                std::cmp::Ordering::Greater => Convert::Trunc,
             };
             b.cast(op, v, target)
         }
-        "arith.sitofp" => round(b, b.cast(I::SIToFP, v, target), to),
-        "arith.uitofp" => round(b, b.cast(I::UIToFP, v, target), to),
+        "arith.sitofp" => round(b, b.cast(Convert::SIToFP, v, target), to),
+        "arith.uitofp" => round(b, b.cast(Convert::UIToFP, v, target), to),
         "arith.extf" | "arith.truncf" | "arith.fptosi" | "arith.fptoui" | "scalar.cast" => convert(b, v, from, to),
         "arith.bitcast" => bitcast(b, v, from, to),
         _ => return None,
@@ -119,7 +118,7 @@ pub(super) fn convert_by_name<'c>(b: &Build<'c>, name: &str, v: V<'c>, from: DTy
 }
 
 /// The same bits as another element type.
-fn bitcast<'c>(b: &Build<'c>, v: V<'c>, from: DType, to: DType) -> V<'c> {
+fn bitcast<B: Build>(b: &B, v: V<B>, from: DType, to: DType) -> V<B> {
     use super::access::{from_memory, memory_type, to_memory};
     let bits = to_memory(b, v, from);
     let bits = b.bitcast(bits, memory_type(b, to, b.lanes(v)));
@@ -127,7 +126,7 @@ fn bitcast<'c>(b: &Build<'c>, v: V<'c>, from: DType, to: DType) -> V<'c> {
 }
 
 /// `arith.cmpf` with any of MLIR's predicates, by number.
-pub(super) fn compare_floats<'c>(b: &Build<'c>, predicate: i64, x: V<'c>, y: V<'c>) -> Option<V<'c>> {
+pub(super) fn compare_floats<B: Build>(b: &B, predicate: i64, x: V<B>, y: V<B>) -> Option<V<B>> {
     use FloatPredicate::*;
     const ALL: [FloatPredicate; 16] =
         [PredicateFalse, OEQ, OGT, OGE, OLT, OLE, ONE, ORD, UEQ, UGT, UGE, ULT, ULE, UNE, UNO, PredicateTrue];
@@ -135,7 +134,7 @@ pub(super) fn compare_floats<'c>(b: &Build<'c>, predicate: i64, x: V<'c>, y: V<'
 }
 
 /// `arith.cmpi` with any of MLIR's predicates, by number.
-pub(super) fn compare_ints<'c>(b: &Build<'c>, predicate: i64, x: V<'c>, y: V<'c>) -> Option<V<'c>> {
+pub(super) fn compare_ints<B: Build>(b: &B, predicate: i64, x: V<B>, y: V<B>) -> Option<V<B>> {
     use IntPredicate::*;
     const ALL: [IntPredicate; 10] = [EQ, NE, SLT, SLE, SGT, SGE, ULT, ULE, UGT, UGE];
     Some(b.icmp(*ALL.get(usize::try_from(predicate).ok()?)?, x, y))
@@ -143,7 +142,7 @@ pub(super) fn compare_ints<'c>(b: &Build<'c>, predicate: i64, x: V<'c>, y: V<'c>
 
 /// A scalar operation on operands of type `dtype` (of the value operands, for `select`); all have the same number of lanes. `None` where
 /// the back end lacks it.
-pub(super) fn scalar<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Option<V<'c>> {
+pub(super) fn scalar<B: Build>(b: &B, op: ScalarOp, dtype: DType, args: &[V<B>]) -> Option<V<B>> {
     match dtype.kind() {
         Kind::Complex => None,
         Kind::Float => float(b, op, dtype, args).map(|v| {
@@ -155,11 +154,11 @@ pub(super) fn scalar<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c
     }
 }
 
-fn float<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Option<V<'c>> {
+fn float<B: Build>(b: &B, op: ScalarOp, dtype: DType, args: &[V<B>]) -> Option<V<B>> {
     use FloatPredicate::*;
     use ScalarOp::*;
     let x = args[0];
-    let t = x.get_type();
+    let t = b.type_of(x);
     let constant = |c: f64| b.float(t, c);
     Some(match op {
         Add => b.fadd(x, args[1]),
@@ -167,7 +166,7 @@ fn float<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Optio
         Mul => b.fmul(x, args[1]),
         Div => b.fdiv(x, args[1]),
         Neg => b.fneg(x),
-        Abs => b.math("llvm.fabs", &[x]),
+        Abs => b.math(Math::Abs, &[x]),
         Minimum => minimum(b, x, args[1]),
         Maximum => maximum(b, x, args[1]),
         Fmin => number_of(b, minimum(b, x, args[1]), x, args[1]),
@@ -179,18 +178,18 @@ fn float<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Optio
         Gt => b.fcmp(OGT, x, args[1]),
         Ge => b.fcmp(OGE, x, args[1]),
         Select => b.select(args[0], args[1], args[2]),
-        Sqrt => b.math("llvm.sqrt", &[x]),
-        Rsqrt => b.fdiv(constant(1.0), b.math("llvm.sqrt", &[x])),
+        Sqrt => b.math(Math::Sqrt, &[x]),
+        Rsqrt => b.fdiv(constant(1.0), b.math(Math::Sqrt, &[x])),
         Reciprocal => b.fdiv(constant(1.0), x),
-        Floor => b.math("llvm.floor", &[x]),
-        Ceil => b.math("llvm.ceil", &[x]),
-        Trunc => b.math("llvm.trunc", &[x]),
-        Round => b.math("llvm.rint", &[x]),
+        Floor => b.math(Math::Floor, &[x]),
+        Ceil => b.math(Math::Ceil, &[x]),
+        Trunc => b.math(Math::Trunc, &[x]),
+        Round => b.math(Math::Rint, &[x]),
         RoundAway => {
             // To the nearest, then one further where the half was rounded towards zero.
-            let whole = b.math("llvm.trunc", &[x]);
-            let half = b.fcmp(OGE, b.math("llvm.fabs", &[b.fsub(x, whole)]), constant(0.5));
-            let one = b.math("llvm.copysign", &[constant(1.0), x]);
+            let whole = b.math(Math::Trunc, &[x]);
+            let half = b.fcmp(OGE, b.math(Math::Abs, &[b.fsub(x, whole)]), constant(0.5));
+            let one = b.math(Math::CopySign, &[constant(1.0), x]);
             b.select(half, b.fadd(whole, one), whole)
         }
         Sign | Sgn => {
@@ -203,22 +202,22 @@ fn float<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Optio
             b.icmp(IntPredicate::SLT, b.bitcast(x, bits), b.int(bits, 0))
         }
         Isnan => b.fcmp(UNO, x, x),
-        Isinf => b.fcmp(OEQ, b.math("llvm.fabs", &[x]), constant(f64::INFINITY)),
-        Isfinite => b.fcmp(ONE, b.math("llvm.fabs", &[x]), constant(f64::INFINITY)),
+        Isinf => b.fcmp(OEQ, b.math(Math::Abs, &[x]), constant(f64::INFINITY)),
+        Isfinite => b.fcmp(ONE, b.math(Math::Abs, &[x]), constant(f64::INFINITY)),
         Fma => {
-            if b.machine.fma || dtype == DType::F64 {
-                b.math("llvm.fma", args)
+            if b.machine().fma || dtype == DType::F64 {
+                b.math(Math::Fma, args)
             } else {
                 math::fma_by_double(b, args)
             }
         }
-        Copysign => b.math("llvm.copysign", args),
+        Copysign => b.math(Math::CopySign, args),
         RealPart | Conj => x,
         Angle => {
             let negative = b.select(b.fcmp(OLT, x, constant(0.0)), constant(std::f64::consts::PI), constant(0.0));
             b.select(b.fcmp(UNO, x, x), x, negative)
         }
-        TruncDiv => b.math("llvm.trunc", &[b.fdiv(x, args[1])]),
+        TruncDiv => b.math(Math::Trunc, &[b.fdiv(x, args[1])]),
         FloorDiv => floor_div(b, x, args[1]),
         FloorRem => {
             let r = math::remainder(b, x, args[1]);
@@ -235,44 +234,44 @@ fn float<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Optio
 }
 
 /// The lesser; NaN if either is, and -0 below 0.
-pub(super) fn minimum<'c>(b: &Build<'c>, x: V<'c>, y: V<'c>) -> V<'c> {
-    b.math("llvm.minimum", &[x, y])
+pub(super) fn minimum<B: Build>(b: &B, x: V<B>, y: V<B>) -> V<B> {
+    b.math(Math::Minimum, &[x, y])
 }
 
 /// The greater; NaN if either is, and -0 below 0.
-pub(super) fn maximum<'c>(b: &Build<'c>, x: V<'c>, y: V<'c>) -> V<'c> {
-    b.math("llvm.maximum", &[x, y])
+pub(super) fn maximum<B: Build>(b: &B, x: V<B>, y: V<B>) -> V<B> {
+    b.math(Math::Maximum, &[x, y])
 }
 
 /// `v`, or the other operand where one is NaN.
-fn number_of<'c>(b: &Build<'c>, v: V<'c>, x: V<'c>, y: V<'c>) -> V<'c> {
+fn number_of<B: Build>(b: &B, v: V<B>, x: V<B>, y: V<B>) -> V<B> {
     let v = b.select(b.fcmp(FloatPredicate::UNO, x, x), y, v);
     b.select(b.fcmp(FloatPredicate::UNO, y, y), x, v)
 }
 
 /// Division rounded down as torch computes it, from the remainder.
-fn floor_div<'c>(b: &Build<'c>, x: V<'c>, y: V<'c>) -> V<'c> {
+fn floor_div<B: Build>(b: &B, x: V<B>, y: V<B>) -> V<B> {
     use FloatPredicate::*;
-    let t = x.get_type();
+    let t = b.type_of(x);
     let (zero, one, half) = (b.float(t, 0.0), b.float(t, 1.0), b.float(t, 0.5));
     let r = math::remainder(b, x, y);
     let q = b.fdiv(b.fsub(x, r), y);
     let opposite = b.xor(b.fcmp(OLT, y, zero), b.fcmp(OLT, r, zero));
     let off = b.and(b.fcmp(UNE, r, zero), opposite);
     let q = b.select(off, b.fsub(q, one), q);
-    let f = b.math("llvm.floor", &[q]);
+    let f = b.math(Math::Floor, &[q]);
     let f = b.select(b.fcmp(OGT, b.fsub(q, f), half), b.fadd(f, one), f);
     let plain = b.fdiv(x, y);
-    let f = b.select(b.fcmp(OEQ, q, zero), b.math("llvm.copysign", &[zero, plain]), f);
+    let f = b.select(b.fcmp(OEQ, q, zero), b.math(Math::CopySign, &[zero, plain]), f);
     b.select(b.fcmp(OEQ, y, zero), plain, f)
 }
 
 /// The next value of the type after `x` toward `y`: bit patterns are ordered as magnitudes are.
-fn next_after<'c>(b: &Build<'c>, dtype: DType, x: V<'c>, y: V<'c>) -> V<'c> {
+fn next_after<B: Build>(b: &B, dtype: DType, x: V<B>, y: V<B>) -> V<B> {
     use super::access::{from_memory, to_memory};
     use FloatPredicate::*;
     let t = b.like(x, b.int_type(dtype.size() as u32 * 8, 1));
-    let zero = b.float(x.get_type(), 0.0);
+    let zero = b.float(b.type_of(x), 0.0);
     let bits = b.bitcast(to_memory(b, x, dtype), t);
     let outward = b.icmp(IntPredicate::EQ, b.fcmp(OLT, x, y), b.fcmp(OGT, x, zero));
     let moved = b.add(bits, b.select(outward, b.int(t, 1), b.int(t, -1)));
@@ -285,13 +284,13 @@ fn next_after<'c>(b: &Build<'c>, dtype: DType, x: V<'c>, y: V<'c>) -> V<'c> {
     b.select(b.fcmp(UNO, x, y), b.fadd(x, y), v)
 }
 
-fn int<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Option<V<'c>> {
+fn int<B: Build>(b: &B, op: ScalarOp, dtype: DType, args: &[V<B>]) -> Option<V<B>> {
     use IntPredicate::*;
     use ScalarOp::*;
     let logical = dtype == DType::I1;
     let unsigned = matches!(dtype.kind(), Kind::Bool | Kind::Unsigned);
     let x = if op == Select { args[1] } else { args[0] };
-    let t = x.get_type();
+    let t = b.type_of(x);
     let constant = |c: i64| b.int(t, c);
     let compare = |signed, no_sign| b.icmp(if unsigned { no_sign } else { signed }, args[0], args[1]);
     let truth = |yes: bool| b.int(b.int_type(1, b.lanes(x)), i64::from(yes));
@@ -306,8 +305,8 @@ fn int<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Option<
         Neg => b.sub(constant(0), x),
         Abs if unsigned => x,
         Abs => b.select(b.icmp(SLT, x, constant(0)), b.sub(constant(0), x), x),
-        Minimum | Fmin => b.math(if unsigned { "llvm.umin" } else { "llvm.smin" }, args),
-        Maximum | Fmax => b.math(if unsigned { "llvm.umax" } else { "llvm.smax" }, args),
+        Minimum | Fmin => b.math(if unsigned { Math::UMin } else { Math::SMin }, args),
+        Maximum | Fmax => b.math(if unsigned { Math::UMax } else { Math::SMax }, args),
         And => b.and(x, args[1]),
         Or => b.or(x, args[1]),
         Xor => b.xor(x, args[1]),
@@ -331,11 +330,11 @@ fn int<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Option<
         Select => b.select(args[0], args[1], args[2]),
         Sign | Sgn if unsigned => {
             let positive = b.icmp(NE, x, constant(0));
-            b.cast(if dtype.bits() == 1 { I::BitCast } else { I::ZExt }, positive, t)
+            b.cast(if dtype.bits() == 1 { Convert::BitCast } else { Convert::ZExt }, positive, t)
         }
         Sign | Sgn => {
             let negative = b.ashr(x, constant(i64::from(dtype.bits()) - 1));
-            b.or(negative, b.cast(I::ZExt, b.icmp(SGT, x, constant(0)), t))
+            b.or(negative, b.cast(Convert::ZExt, b.icmp(SGT, x, constant(0)), t))
         }
         Signbit if unsigned => truth(false),
         Signbit => b.icmp(SLT, x, constant(0)),
@@ -348,27 +347,27 @@ fn int<'c>(b: &Build<'c>, op: ScalarOp, dtype: DType, args: &[V<'c>]) -> Option<
 }
 
 /// Division and remainder of integers with torch's signs. A zero divisor counts as 1, the least number by -1 wraps.
-fn divide<'c>(b: &Build<'c>, op: ScalarOp, unsigned: bool, x: V<'c>, y: V<'c>) -> V<'c> {
+fn divide<B: Build>(b: &B, op: ScalarOp, unsigned: bool, x: V<B>, y: V<B>) -> V<B> {
     use IntPredicate::*;
     use ScalarOp::*;
-    let t = x.get_type();
+    let t = b.type_of(x);
     let (zero, one) = (b.int(t, 0), b.int(t, 1));
     let y = b.select(b.icmp(EQ, y, zero), one, y);
     if unsigned {
         return match op {
-            FloorRem | TruncRem => b.binop(I::URem, x, y),
+            FloorRem | TruncRem => b.binop(Binary::URem, x, y),
             CeilDiv => {
-                let q = b.binop(I::UDiv, x, y);
-                let inexact = b.icmp(NE, b.binop(I::URem, x, y), zero);
+                let q = b.binop(Binary::UDiv, x, y);
+                let inexact = b.icmp(NE, b.binop(Binary::URem, x, y), zero);
                 b.add(q, b.select(inexact, one, zero))
             }
-            _ => b.binop(I::UDiv, x, y),
+            _ => b.binop(Binary::UDiv, x, y),
         };
     }
     // x / -1 is -x, which wraps where the instruction would trap.
     let minus = b.icmp(EQ, y, b.int(t, -1));
     let safe = b.select(minus, one, y);
-    let q = b.select(minus, b.sub(zero, x), b.binop(I::SDiv, x, safe));
+    let q = b.select(minus, b.sub(zero, x), b.binop(Binary::SDiv, x, safe));
     let r = b.sub(x, b.mul(q, y));
     let inexact = b.icmp(NE, r, zero);
     let opposite = b.icmp(SLT, b.xor(x, y), zero);

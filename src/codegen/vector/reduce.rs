@@ -3,13 +3,12 @@
 use rinductor_scalar::DType;
 
 use super::arith;
-use super::build::{Build, FloatPredicate, IntPredicate, V};
+use super::build::{Binary, Build, FloatPredicate, IntPredicate, Math, V};
 use crate::codegen::combiner::Combiner;
-use inkwell::values::InstructionOpcode;
 
 impl Combiner {
     /// What nothing comes to.
-    pub(super) fn identity<'c>(self, b: &Build<'c>, dtype: DType, lanes: u32) -> Vec<V<'c>> {
+    pub(super) fn identity<B: Build>(self, b: &B, dtype: DType, lanes: u32) -> Vec<V<B>> {
         let t = super::emit::held_type(b, dtype, lanes);
         let number = |x: f64| if dtype.is_float() { b.float(t, x) } else { b.int(t, x as i64) };
         let greatest = |max: bool| {
@@ -33,14 +32,14 @@ impl Combiner {
     }
 
     /// Two kept groups as one; `y` is of later points, or of other lanes.
-    pub(super) fn combine<'c>(self, b: &Build<'c>, dtype: DType, x: &[V<'c>], y: &[V<'c>]) -> Vec<V<'c>> {
+    pub(super) fn combine<B: Build>(self, b: &B, dtype: DType, x: &[V<B>], y: &[V<B>]) -> Vec<V<B>> {
         let float = dtype.is_float();
-        let op = |f: InstructionOpcode, i: InstructionOpcode| vec![b.binop(if float { f } else { i }, x[0], y[0])];
+        let op = |f: Binary, i: Binary| vec![b.binop(if float { f } else { i }, x[0], y[0])];
         match self {
             Combiner::Add if dtype == DType::I1 => vec![b.or(x[0], y[0])],
             Combiner::Mul if dtype == DType::I1 => vec![b.and(x[0], y[0])],
-            Combiner::Add => op(InstructionOpcode::FAdd, InstructionOpcode::Add),
-            Combiner::Mul => op(InstructionOpcode::FMul, InstructionOpcode::Mul),
+            Combiner::Add => op(Binary::FAdd, Binary::Add),
+            Combiner::Mul => op(Binary::FMul, Binary::Mul),
             Combiner::And => vec![b.and(x[0], y[0])],
             Combiner::Or => vec![b.or(x[0], y[0])],
             Combiner::Xor => vec![b.xor(x[0], y[0])],
@@ -50,8 +49,8 @@ impl Combiner {
                 vec![match (float, max) {
                     (true, true) => greater(b, x[0], y[0]),
                     (true, false) => lesser(b, x[0], y[0]),
-                    (_, true) => b.math(if unsigned { "llvm.umax" } else { "llvm.smax" }, &[x[0], y[0]]),
-                    (_, false) => b.math(if unsigned { "llvm.umin" } else { "llvm.smin" }, &[x[0], y[0]]),
+                    (_, true) => b.math(if unsigned { Math::UMax } else { Math::SMax }, &[x[0], y[0]]),
+                    (_, false) => b.math(if unsigned { Math::UMin } else { Math::SMin }, &[x[0], y[0]]),
                 }]
             }
             Combiner::ArgMax | Combiner::ArgMin => {
@@ -63,7 +62,7 @@ impl Combiner {
                 let delta = b.fsub(y[0], mean);
                 let count = b.fadd(n, y[2]);
                 // Two empty groups make an empty one, not 0 / 0.
-                let zero = b.float(count.get_type(), 0.0);
+                let zero = b.float(b.type_of(count), 0.0);
                 let empty = b.fcmp(FloatPredicate::OEQ, count, zero);
                 let share = b.select(empty, zero, b.fdiv(y[2], count));
                 let step = b.fmul(delta, share);
@@ -74,7 +73,7 @@ impl Combiner {
     }
 
     /// Whether the second value of two (value, position) pairs is the better: greater (less), or NaN, or equal and earlier.
-    fn takes_second<'c>(self, b: &Build<'c>, dtype: DType, x: &[V<'c>], y: &[V<'c>]) -> V<'c> {
+    fn takes_second<B: Build>(self, b: &B, dtype: DType, x: &[V<B>], y: &[V<B>]) -> V<B> {
         let max = self == Combiner::ArgMax;
         let earlier = b.icmp(IntPredicate::SLT, y[1], x[1]);
         if dtype.is_float() {
@@ -97,18 +96,18 @@ impl Combiner {
 
     /// Adds a point to what is kept. `mask` says which lanes have one; `count`, for `welford`, how many points each lane has after this
     /// one, where that is the same in all lanes.
-    pub(super) fn step<'c>(
+    pub(super) fn step<B: Build>(
         self,
-        b: &Build<'c>,
+        b: &B,
         dtype: DType,
-        kept: &[V<'c>],
-        point: &[V<'c>],
-        mask: Option<V<'c>>,
-        reciprocal: Option<V<'c>>,
-    ) -> Vec<V<'c>> {
+        kept: &[V<B>],
+        point: &[V<B>],
+        mask: Option<V<B>>,
+        reciprocal: Option<V<B>>,
+    ) -> Vec<V<B>> {
         let lanes = b.lanes(kept[0]);
         if self == Combiner::Welford {
-            let t = kept[0].get_type();
+            let t = b.type_of(kept[0]);
             let n = b.fadd(kept[2], b.float(t, 1.0));
             let delta = b.fsub(point[0], kept[0]);
             let step = match reciprocal {
@@ -134,12 +133,12 @@ impl Combiner {
     }
 
     /// All lanes as one: halves onto halves.
-    pub(super) fn across<'c>(self, b: &Build<'c>, dtype: DType, kept: &[V<'c>]) -> Vec<V<'c>> {
+    pub(super) fn across<B: Build>(self, b: &B, dtype: DType, kept: &[V<B>]) -> Vec<V<B>> {
         self.narrow(b, dtype, kept, 1)
     }
 
     /// The lanes combined until `lanes` are left.
-    pub(super) fn narrow<'c>(self, b: &Build<'c>, dtype: DType, kept: &[V<'c>], lanes: u32) -> Vec<V<'c>> {
+    pub(super) fn narrow<B: Build>(self, b: &B, dtype: DType, kept: &[V<B>], lanes: u32) -> Vec<V<B>> {
         let mut kept = kept.to_vec();
         loop {
             let n = b.lanes(kept[0]);
@@ -147,14 +146,14 @@ impl Combiner {
                 return kept;
             }
             if n.is_multiple_of(2) && (n / 2).is_multiple_of(lanes) {
-                let low: Vec<V> = kept.iter().map(|&k| b.slice(k, 0, n / 2)).collect();
-                let high: Vec<V> = kept.iter().map(|&k| b.slice(k, n / 2, n / 2)).collect();
+                let low: Vec<V<B>> = kept.iter().map(|&k| b.slice(k, 0, n / 2)).collect();
+                let high: Vec<V<B>> = kept.iter().map(|&k| b.slice(k, n / 2, n / 2)).collect();
                 kept = self.combine(b, dtype, &low, &high);
                 continue;
             }
-            let mut all: Vec<V> = kept.iter().map(|&k| b.slice(k, 0, lanes)).collect();
+            let mut all: Vec<V<B>> = kept.iter().map(|&k| b.slice(k, 0, lanes)).collect();
             for at in (lanes..n).step_by(lanes as usize) {
-                let next: Vec<V> = kept.iter().map(|&k| b.slice(k, at, lanes)).collect();
+                let next: Vec<V<B>> = kept.iter().map(|&k| b.slice(k, at, lanes)).collect();
                 all = self.combine(b, dtype, &all, &next);
             }
             return all;
@@ -163,19 +162,19 @@ impl Combiner {
 }
 
 /// The greater of two, NaN if either is. Zeros of either sign count as equal: a reduction may give either.
-fn greater<'c>(b: &Build<'c>, x: V<'c>, y: V<'c>) -> V<'c> {
+fn greater<B: Build>(b: &B, x: V<B>, y: V<B>) -> V<B> {
     // `x86` compiles "select(x > y, x, y)" to one instruction that gives y where one is NaN; a NaN in x is then put back.
     let v = b.select(b.fcmp(FloatPredicate::OGT, x, y), x, y);
     b.select(b.fcmp(FloatPredicate::UNO, x, x), x, v)
 }
 
 /// The lesser of two; see [`greater`].
-fn lesser<'c>(b: &Build<'c>, x: V<'c>, y: V<'c>) -> V<'c> {
+fn lesser<B: Build>(b: &B, x: V<B>, y: V<B>) -> V<B> {
     let v = b.select(b.fcmp(FloatPredicate::OLT, x, y), x, y);
     b.select(b.fcmp(FloatPredicate::UNO, x, x), x, v)
 }
 
 /// Rounds what is kept to the type of the result.
-pub(super) fn rounded<'c>(b: &Build<'c>, v: V<'c>, dtype: DType) -> V<'c> {
+pub(super) fn rounded<B: Build>(b: &B, v: V<B>, dtype: DType) -> V<B> {
     arith::round(b, v, dtype)
 }

@@ -1,6 +1,6 @@
 //! The error function and its complement, of `f32`.
 
-use super::super::build::V;
+use super::super::build::{Build, V};
 use super::exp::exp;
 use super::lanes::F;
 
@@ -22,7 +22,7 @@ const BIG: [f64; 10] = [
 ];
 
 /// The error function.
-pub(super) fn erf<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn erf<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     let a = f.abs(x);
     let z = f.mul(x, x);
     let small = f.fma(x, f.poly(z, &SMALL), x);
@@ -34,7 +34,7 @@ pub(super) fn erf<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// `1 - erf x` without cancellation: in 64 bits, `e^-t^2` times a polynomial in (t - 3) / (t + 3), t = |x|.
-pub(super) fn erfc<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn erfc<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     /// `e^(t^2) erfc t` (minimax fit to 10.2, beyond which the result vanishes).
     const SCALED: [f64; 15] = [
         8.334_413_576_538_593e-7,

@@ -3,9 +3,8 @@
 //! `x = n ln 2 + r`, a polynomial for `e^r`, then `2^n` in two factors, so that results below the normal range are rounded once.
 //! The polynomials of `f32` are minimax fits (Remez), those of `f64` Taylor series.
 
-use super::super::build::V;
+use super::super::build::{Build, Convert, FloatPredicate, Math, V};
 use super::lanes::F;
-use inkwell::values::InstructionOpcode as I;
 
 /// `ln 2` as two floats, the first with few bits, so that its products with small integers are exact.
 const LN2_32: [f64; 2] = [0.693_359_375, -2.121_944_400_546_905_8e-4];
@@ -32,13 +31,13 @@ const EXP_64: [f64; 12] = [
 ];
 
 /// `x * 2^n` for any `n` of a finite result, or one that overflows or vanishes.
-fn scale<'c>(f: F<'_, 'c>, x: V<'c>, n: V<'c>) -> V<'c> {
+fn scale<B: Build>(f: F<'_, B>, x: V<B>, n: V<B>) -> V<B> {
     let half = f.b.ashr(n, f.i(1));
     f.mul(f.mul(x, f.pow2(half)), f.pow2(f.b.sub(n, half)))
 }
 
 /// `(n, r, e^r - 1 - r)`.
-fn reduce<'c>(f: F<'_, 'c>, x: V<'c>) -> (V<'c>, V<'c>, V<'c>) {
+fn reduce<B: Build>(f: F<'_, B>, x: V<B>) -> (V<B>, V<B>, V<B>) {
     let (ln2, p): ([f64; 2], &[f64]) = if f.bits == 64 { (LN2_64, &EXP_64) } else { (LN2_32, &EXP_32) };
     let (n, i) = f.round_small(f.mul(x, f.c(std::f64::consts::LOG2_E)));
     let r = f.fma(n, f.c(-ln2[0]), x);
@@ -48,7 +47,7 @@ fn reduce<'c>(f: F<'_, 'c>, x: V<'c>) -> (V<'c>, V<'c>, V<'c>) {
 }
 
 /// `e^x`.
-pub(super) fn exp<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn exp<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     // Beyond these the result is 0 or infinite.
     let (low, high) = if f.bits == 64 { (-750.0, 711.0) } else { (-105.0, 89.0) };
     let x = f.at_least(f.at_most(x, high), low);
@@ -57,7 +56,7 @@ pub(super) fn exp<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// `2^x` of `f32`.
-pub(super) fn exp2<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn exp2<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     let x = f.at_least(f.at_most(x, 129.0), -152.0);
     let (n, i) = f.round_small(x);
     let r = f.sub(x, n);
@@ -65,7 +64,7 @@ pub(super) fn exp2<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// `e^x - 1` of `f32`.
-pub(super) fn expm1<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn expm1<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     let y = f.at_least(f.at_most(x, 89.0), -20.0);
     let (i, r, p) = reduce(f, y);
     // Half of 2^n, which is there for n = 128 too.
@@ -76,7 +75,7 @@ pub(super) fn expm1<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// `tanh x` of `f32`: an odd polynomial near 0, else by way of `e^2x`.
-pub(super) fn tanh<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn tanh<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     const SMALL: [f64; 6] =
         [0.002_130_106_8, -0.008_168_656, 0.021_700_16, -0.053_947_445, 0.133_332_21, -0.333_333_313];
     let a = f.abs(x);
@@ -90,7 +89,7 @@ pub(super) fn tanh<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// `sinh x` of `f32`, in 64 bits: a series near 0, else half the difference of exponentials.
-pub(super) fn sinh<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn sinh<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     let d = f.double();
     let w = f.widen(x);
     let e = exp(d, w);
@@ -102,25 +101,25 @@ pub(super) fn sinh<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
 }
 
 /// `cosh x` of `f32`, in 64 bits.
-pub(super) fn cosh<'c>(f: F<'_, 'c>, x: V<'c>) -> V<'c> {
+pub(super) fn cosh<B: Build>(f: F<'_, B>, x: V<B>) -> V<B> {
     let d = f.double();
     let e = exp(d, f.widen(x));
     f.narrow(d.mul(d.c(0.5), d.add(e, d.div(d.c(1.0), e))))
 }
 
 /// `x` to the `y` of `f32`: `e^(y log |x|)` in 64 bits, then the signs and the special cases of the C standard.
-pub(super) fn pow<'c>(f: F<'_, 'c>, x: V<'c>, y: V<'c>) -> V<'c> {
+pub(super) fn pow<B: Build>(f: F<'_, B>, x: V<B>, y: V<B>) -> V<B> {
     let b = f.b;
     let d = f.double();
     let (xd, yd) = (f.widen(x), f.widen(y));
     let ax = d.abs(xd);
     let one = d.c(1.0);
     let r = exp(d, d.mul(yd, super::log::log(d, ax)));
-    let whole = b.math("llvm.trunc", &[yd]);
+    let whole = b.math(Math::Trunc, &[yd]);
     let integer = d.eq(whole, yd);
     let half = d.mul(yd, d.c(0.5));
-    let odd = b.and(integer, b.not(d.eq(b.math("llvm.trunc", &[half]), half)));
-    let finite = |v: V<'c>| b.fcmp(super::super::build::FloatPredicate::ONE, d.abs(v), d.c(f64::INFINITY));
+    let odd = b.and(integer, b.not(d.eq(b.math(Math::Trunc, &[half]), half)));
+    let finite = |v: V<B>| b.fcmp(FloatPredicate::ONE, d.abs(v), d.c(f64::INFINITY));
     // A negative number to a broken power.
     let broken = b.and(b.and(d.lt(xd, d.c(0.0)), b.not(integer)), b.and(finite(xd), finite(yd)));
     let sign = d.copysign(one, xd);
@@ -133,8 +132,8 @@ pub(super) fn pow<'c>(f: F<'_, 'c>, x: V<'c>, y: V<'c>) -> V<'c> {
 }
 
 /// A float as a 64-bit float and back around a formula.
-pub(super) fn in_double<'c>(f: F<'_, 'c>, x: V<'c>, formula: impl FnOnce(F<'_, 'c>, V<'c>) -> V<'c>) -> V<'c> {
+pub(super) fn in_double<B: Build>(f: F<'_, B>, x: V<B>, formula: impl FnOnce(F<'_, B>, V<B>) -> V<B>) -> V<B> {
     let w = f.widen(x);
     let v = formula(f.double(), w);
-    f.b.cast(I::FPTrunc, v, f.t)
+    f.b.cast(Convert::FPTrunc, v, f.t)
 }
