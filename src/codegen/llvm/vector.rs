@@ -370,6 +370,21 @@ impl<'c> Build for LlvmBuild<'c> {
         };
         self.intrinsic(name, &[args[0].get_type()], args)
     }
+    fn scaled(&self, x: V<'c>, i: V<'c>) -> Option<V<'c>> {
+        Some(self.intrinsic("llvm.ldexp", &[x.get_type(), i.get_type()], &[x, i]))
+    }
+    fn table(&self, entries: &[f64; 16], i: V<'c>) -> Option<V<'c>> {
+        let float = self.ctx.f32_type();
+        let entries = entries.map(|e| float.const_float(e));
+        let entries: V<'c> = inkwell::types::VectorType::const_vector(&entries).into();
+        let permute = |k| self.intrinsic("llvm.x86.avx512.permvar.sf.512", &[], &[entries, self.slice(i, 16 * k, 16)]);
+        let mut parts: Vec<V<'c>> = (0..self.lanes(i) / 16).map(permute).collect();
+        while parts.len() > 1 {
+            let all: Vec<i64> = (0..2 * i64::from(self.lanes(parts[0]))).collect();
+            parts = parts.chunks(2).map(|p| self.shuffle(p[0], p[p.len() - 1], &all)).collect();
+        }
+        parts.pop()
+    }
     fn store(&self, v: V<'c>, ptr: V<'c>, align: u32) {
         let i = built(self.b.build_store(ptr.into_pointer_value(), v));
         i.set_alignment(align).expect("a store takes an alignment that is a power of two");

@@ -319,6 +319,15 @@ pub trait Build: Sized {
     fn named(&self, v: Self::V, name: Option<&str>) -> Self::V;
     /// A function that is an instruction.
     fn math(&self, f: Math, args: &[Self::V]) -> Self::V;
+    /// `x * 2^i` rounded once, of floats and 32-bit integers; None where the machine has no instruction for it.
+    fn scaled(&self, _x: Self::V, _i: Self::V) -> Option<Self::V> {
+        None
+    }
+    /// The entries of a table of 16 `f32` at the lowest four bits of each lane of `i`, which are 16 or a multiple; None where the machine has no
+    /// instruction for it.
+    fn table(&self, _entries: &[f64; 16], _i: Self::V) -> Option<Self::V> {
+        None
+    }
 
     // ---- lanes ----
 

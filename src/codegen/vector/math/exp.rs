@@ -32,11 +32,14 @@ const EXP_64: [f64; 12] = [
 
 /// `x * 2^n` for any `n` of a finite result, or one that overflows or vanishes.
 fn scale<B: Build>(f: F<'_, B>, x: V<B>, n: V<B>) -> V<B> {
+    if let Some(v) = f.scaled(x, n) {
+        return v;
+    }
     let half = f.b.ashr(n, f.i(1));
     f.mul(f.mul(x, f.pow2(half)), f.pow2(f.b.sub(n, half)))
 }
 
-/// `(n, r, e^r - 1 - r)`.
+/// `(n, r, e^r - 1 - r)` of `x = n ln 2 + r`.
 fn reduce<B: Build>(f: F<'_, B>, x: V<B>) -> (V<B>, V<B>, V<B>) {
     let (ln2, p): ([f64; 2], &[f64]) = if f.bits == 64 { (LN2_64, &EXP_64) } else { (LN2_32, &EXP_32) };
     let (n, i) = f.round_small(f.mul(x, f.c(std::f64::consts::LOG2_E)));

@@ -136,6 +136,19 @@ impl<'b, B: Build> F<'b, B> {
         let bias = if self.bits == 64 { 1023 } else { 127 };
         self.of_bits(self.shl(self.b.add(i, self.i(bias)), self.mantissa()))
     }
+    /// `x * 2^i`, rounded once; None where there is no instruction for it.
+    pub fn scaled(self, x: V<B>, i: V<B>) -> Option<V<B>> {
+        if self.b.machine().vector_bits < 512 || self.lanes() < 4 {
+            return None;
+        }
+        let int = self.b.int_type(32, self.lanes());
+        let i = if self.bits == 64 { self.b.cast(Convert::Trunc, i, int) } else { i };
+        self.b.scaled(x, i)
+    }
+    /// Whether there may be [`Build::table`] for these lanes.
+    pub fn has_tables(self) -> bool {
+        self.bits == 32 && self.b.machine().vector_bits == 512 && self.lanes() % 16 == 0
+    }
     /// Whether the lowest bit is set.
     pub fn odd(self, i: V<B>) -> V<B> {
         self.b.icmp(IntPredicate::NE, self.b.and(i, self.i(1)), self.i(0))
