@@ -2,7 +2,7 @@
 
 use super::loops::{Access, strides_of};
 use crate::ir::{AttrData, Def, Ir, Op, Value};
-use rinductor_index::{Atom, Expr};
+use rinductor_index::{Atom, Expr, Node};
 
 views!("kernels_views.rs");
 
@@ -94,6 +94,42 @@ pub fn coordinate_axes(ir: &Ir, axes: &[Axis], op: Op) -> Vec<Option<usize>> {
         Atom::Sym(_) => None,
     };
     access.exprs.iter().map(axis).collect()
+}
+
+/// The axes whose positions the coordinates of an access tell: accesses at different positions on them are at different places. A coordinate tells an axis
+/// that it is the position of, and all of those that it adds up like the digits of a number (`32*%yi + %ybi` with 32 points on `yb`).
+pub fn told_axes(ir: &Ir, axes: &[Axis], op: Op) -> Vec<usize> {
+    let Some(leading) = address_operands(ir.op_name(op)) else { return Vec::new() };
+    let access = Access::of(ir, op, leading);
+    let axis = |e| match ir.exprs.as_atom(e)? {
+        Atom::Dim(k) => axis_of(ir, axes, *access.index.get(k as usize)?),
+        Atom::Sym(_) => None,
+    };
+    let mut told = Vec::new();
+    for &e in access.exprs.iter() {
+        if let Some(a) = axis(e) {
+            told.push(a);
+            continue;
+        }
+        let Node::Sum(terms, _) = ir.exprs.node(e) else { continue };
+        let digits: Option<Vec<(i64, usize)>> =
+            terms.iter().map(|t| Some((t.coefficient, axis(t.monomial)?))).collect();
+        let Some(mut digits) = digits else { continue };
+        digits.sort_unstable();
+        // The largest number that the lower digits make.
+        let mut below = Some(0i64);
+        for &(weight, a) in &digits {
+            let last = ir.exprs.as_int(axes[a].extent).map(|n| n - 1);
+            let fits = below.is_some_and(|b| weight > b);
+            below = below.zip(last).filter(|_| fits).and_then(|(b, n)| n.checked_mul(weight)?.checked_add(b));
+            if !fits {
+                digits.clear();
+                break;
+            }
+        }
+        told.extend(digits.iter().map(|d| d.1));
+    }
+    told
 }
 
 /// The step in elements of an access along one axis: None where it is not linear in the axis, or where the place is read from data that varies along it.

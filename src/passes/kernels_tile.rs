@@ -23,6 +23,7 @@
 
 mod order;
 mod parallel;
+mod scatter;
 
 pub use parallel::is_atomic;
 
@@ -50,6 +51,8 @@ pass_options! {
         target: Target = Target::Cpu,
         /// Width of a vector register in bytes; 0 for that of this machine.
         vector_bytes: i64 = 0,
+        /// How many threads may run a kernel; 0 for as many as this machine runs at once.
+        threads: i64 = 0,
     }
 }
 
@@ -75,7 +78,12 @@ fn run(ir: &mut Ir, func: Op, options: &Options, cx: &mut PassContext) -> Result
     let bytes = if options.vector_bytes > 0 { options.vector_bytes } else { host_vector_bytes() };
     let Some(choice) = tile::choose(ir, func, &axes, bytes) else { return Ok(Changed::No) };
     cx.remark(ir, func, format!("tile {} on {}", choice.tile, choice.why));
-    let axis = order::order(ir, func, &mut axes, choice.axis);
+    let cores = || std::thread::available_parallelism().map_or(1, |n| n.get() as i64);
+    let threads = if options.threads > 0 { options.threads } else { cores() };
+    let axis = match scatter::in_rows(ir, func, &mut axes, &choice, threads) {
+        Some(axis) => axis,
+        None => order::order(ir, func, &mut axes, choice.axis),
+    };
     let varying = tile::varying_values(ir, func, &axes, axis);
     axes[axis].tile = choice.tile;
     kernels::set_axes(ir, func, &axes);

@@ -124,9 +124,8 @@ pub fn in_order(ir: &Ir, func: Op, axes: &[Axis], axis: usize) -> bool {
         let may_write_twice = |op: Op| match ir.op_name(op) {
             kernels::AtomicOp::NAME => true,
             kernels::StoreOp::NAME => {
-                let said = kernels::coordinate_axes(ir, axes, op);
-                let alone: Vec<&str> = said.into_iter().flatten().map(|a| axes[a].name.as_str()).collect();
-                walked.iter().any(|name| !alone.contains(name))
+                let told = kernels::told_axes(ir, axes, op);
+                walked.iter().any(|name| told.iter().all(|&a| axes[a].name != *name))
             }
             _ => false,
         };

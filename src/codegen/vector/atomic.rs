@@ -100,13 +100,13 @@ impl<B: Build> Emitter<'_, B> {
         Ok(())
     }
 
-    /// Whether steps of the parallel axes reach different elements: the position on each of them is a coordinate.
+    /// Whether steps of the parallel axes reach different elements: coordinates tell the position on each of them.
     fn is_alone(&self, op: Op) -> bool {
         let Some(axes) = kernels::axes_of(self.ir, self.kernel.op) else { return false };
-        let said = kernels::coordinate_axes(self.ir, &axes, op);
+        let told = kernels::told_axes(self.ir, &axes, op);
         axes.iter()
             .enumerate()
-            .all(|(k, a)| a.reduced || self.ir.exprs.as_int(a.extent) == Some(1) || said.contains(&Some(k)))
+            .all(|(k, a)| a.reduced || self.ir.exprs.as_int(a.extent) == Some(1) || told.contains(&k))
     }
 }
 

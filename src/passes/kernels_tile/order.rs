@@ -30,7 +30,7 @@ pub fn order(ir: &mut Ir, func: Op, axes: &mut Vec<Axis>, tiled: usize) -> usize
         axes.insert(at, moved);
         return at;
     };
-    let inner = match block(ir, func, axes, across) {
+    let inner = match block(ir, func, axes, across, &BLOCKS) {
         Some(inner) => inner,
         None => axes[across].clone(),
     };
@@ -64,17 +64,18 @@ fn across(ir: &mut Ir, func: Op, axes: &[Axis], tiled: usize) -> Option<usize> {
     (votes[best] > 0 && !small(ir, &axes[best])).then_some(best)
 }
 
-/// Cuts an axis into blocks, if its extent is a multiple of a good size and all that is done with its position can be said of two: the axis becomes
+/// The values of a kernel that are the position on an axis.
+pub fn positions(ir: &Ir, func: Op, axes: &[Axis], axis: usize) -> Vec<Value> {
+    let all = ir.ops_named(func, kernels::AxisOp::NAME).into_iter().map(|op| ir.result(op, 0));
+    all.filter(|&v| kernels::axis_of(ir, axes, v) == Some(axis)).collect()
+}
+
+/// Cuts an axis into blocks, if its extent is a multiple of one of the sizes and all that is done with its position can be said of two: the axis becomes
 /// that of the blocks, and the axis within a block is given.
-fn block(ir: &mut Ir, func: Op, axes: &mut [Axis], axis: usize) -> Option<Axis> {
+pub fn block(ir: &mut Ir, func: Op, axes: &mut [Axis], axis: usize, sizes: &[i64]) -> Option<Axis> {
     let extent = ir.exprs.as_int(axes[axis].extent)?;
-    let size = *BLOCKS.iter().find(|&&b| extent % b == 0 && extent > b)?;
-    let positions: Vec<Value> = ir
-        .ops_named(func, kernels::AxisOp::NAME)
-        .into_iter()
-        .map(|op| ir.result(op, 0))
-        .filter(|&v| kernels::axis_of(ir, axes, v) == Some(axis))
-        .collect();
+    let size = *sizes.iter().find(|&&b| extent % b == 0 && extent > b)?;
+    let positions = positions(ir, func, axes, axis);
     let leading = |name: &str| match name {
         kernels::IndexOp::NAME => Some(0),
         name => kernels::address_operands(name),

@@ -34,7 +34,7 @@ pub fn flatten(ir: &mut Ir, func: Op, axes: &mut [Axis]) -> bool {
 }
 
 /// The one walk of a kernel that does nothing else, if it hands no values on.
-fn only_walk(ir: &Ir, func: Op) -> Option<Op> {
+pub fn only_walk(ir: &Ir, func: Op) -> Option<Op> {
     let walks: Vec<Op> = ir.nested_ops(func).into_iter().filter(|&op| !ir.regions_of(op).is_empty()).collect();
     let &[walk] = &walks[..] else { return None };
     let writes = |op: Op| ir.is_op(op, kernels::AtomicOp::NAME) || ir.is_op(op, kernels::StoreOp::NAME);
