@@ -4,12 +4,69 @@ use super::{Io, program};
 use crate::support::diag::render::Style;
 use crate::support::{Diagnostic, SourceMap, diag::render};
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use regex::Regex;
 use std::path::Path;
 
 /// Where the options about diagnostics stand in the help.
 pub const DIAGNOSTICS: &str = "Diagnostics";
 /// Where the options about dialects stand in the help.
 pub const DIALECTS: &str = "Dialects";
+
+/// Where the options about what passes say stand in the help.
+pub const PASSES_SAY: &str = "What passes say";
+
+/// The remarks that `--explain-fusion` shows: those of the passes that decide what is computed together, and what that moves.
+pub const FUSION: &str =
+    "^(loops-inline|loops-fuse|loops-split-reductions|form-kernels|kernels-split|kernels-in-place|kernels-traffic): ";
+
+/// The options that ask for remarks and counters.
+pub fn remarks(command: Command) -> Command {
+    command
+        .arg(
+            Arg::new("remarks")
+                .long("remarks")
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("")
+                .value_name("REGEX")
+                .help("Show what passes say they did and did not do, and why; only remarks that match, if a regular expression is given")
+                .help_heading(PASSES_SAY),
+        )
+        .arg(
+            flag("explain-fusion", "Show for each pair of ops whether it was fused, and why; and the bytes that are moved")
+                .help_heading(PASSES_SAY),
+        )
+        .arg(
+            Arg::new("statistics")
+                .long("statistics")
+                .alias("mlir-pass-statistics")
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("table")
+                .value_parser(["table", "json"])
+                .help("Print what the passes counted")
+                .help_heading(PASSES_SAY),
+        )
+}
+
+/// Which remarks the command line asks for, if any.
+///
+/// # Errors
+/// A regular expression is none.
+pub fn wanted_remarks(matches: &ArgMatches) -> Result<Option<Regex>, String> {
+    let mut wanted = Vec::new();
+    if let Some(text) = matches.get_one::<String>("remarks") {
+        Regex::new(text).map_err(|e| format!("--remarks: {e}"))?;
+        wanted.push(format!("({text})"));
+    }
+    if matches.get_flag("explain-fusion") {
+        wanted.push(FUSION.to_string());
+    }
+    match wanted.is_empty() {
+        true => Ok(None),
+        false => Regex::new(&wanted.join("|")).map(Some).map_err(|e| format!("--remarks: {e}")),
+    }
+}
 
 /// Options that every program takes.
 pub fn common(command: Command) -> Command {

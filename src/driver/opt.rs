@@ -121,10 +121,7 @@ impl Run {
             }
             dump.tree_dir = Some(dir.into());
         }
-        let remarks = match matches.get_one::<String>("remarks") {
-            None => None,
-            Some(text) => Some(Regex::new(text).map_err(|e| format!("--remarks: {e}"))?),
-        };
+        let remarks = args::wanted_remarks(matches)?;
         let config = Config {
             verify_each: matches.get_one::<bool>("verify-each").copied().unwrap_or(true),
             dump,
@@ -135,6 +132,7 @@ impl Run {
             },
             bisect_limit: matches.get_one::<i64>("bisect-limit").copied(),
             remarks: remarks.is_some(),
+            statistics: matches.contains_id("statistics"),
             keep_before: matches.contains_id("reproducer"),
             timing: matches.contains_id("timing"),
         };

@@ -37,7 +37,7 @@ pub fn command() -> Command {
         .arg(flag("no-implicit-module", "Refuse a text that is not one module").hide(true))
         .arg(flag("print-generic", "Print ops in their generic form").alias("mlir-print-op-generic"))
         .arg(flag("print-debuginfo", "Print locations").alias("mlir-print-debuginfo"));
-    command = printing(command);
+    command = args::remarks(printing(command));
     command = checking(command);
     for pass in passes::TABLE {
         let arg = Arg::new(pass_id(pass.name()))
@@ -78,13 +78,31 @@ fn printing(command: Command) -> Command {
             .help_heading(PRINTING)
     };
     command
-        .arg(which("print-ir-before", "Print the IR before a pass; without a name, before each").alias("mlir-print-ir-before"))
-        .arg(which("print-ir-after", "Print the IR after a pass; without a name, after each").alias("mlir-print-ir-after"))
-        .arg(flag("print-ir-before-all", "Print the IR before each pass").alias("mlir-print-ir-before-all").help_heading(PRINTING))
-        .arg(flag("print-ir-after-all", "Print the IR after each pass").alias("mlir-print-ir-after-all").help_heading(PRINTING))
         .arg(
-            choice("print-ir-after-change", &["diff", "full"], "Print what a pass changed: as a diff, or the whole IR after it")
-                .alias("mlir-print-ir-after-change"),
+            which("print-ir-before", "Print the IR before a pass; without a name, before each")
+                .alias("mlir-print-ir-before"),
+        )
+        .arg(
+            which("print-ir-after", "Print the IR after a pass; without a name, after each")
+                .alias("mlir-print-ir-after"),
+        )
+        .arg(
+            flag("print-ir-before-all", "Print the IR before each pass")
+                .alias("mlir-print-ir-before-all")
+                .help_heading(PRINTING),
+        )
+        .arg(
+            flag("print-ir-after-all", "Print the IR after each pass")
+                .alias("mlir-print-ir-after-all")
+                .help_heading(PRINTING),
+        )
+        .arg(
+            choice(
+                "print-ir-after-change",
+                &["diff", "full"],
+                "Print what a pass changed: as a diff, or the whole IR after it",
+            )
+            .alias("mlir-print-ir-after-change"),
         )
         .arg(
             flag("print-ir-after-failure", "Print the IR after a pass that failed")
@@ -105,20 +123,8 @@ fn printing(command: Command) -> Command {
                 .help_heading(PRINTING),
         )
         .arg(
-            choice("timing", &["table", "json"], "Print how long each pass took, and how many ops it left").alias("mlir-timing"),
-        )
-        .arg(
-            choice("statistics", &["table", "json"], "Print what the passes counted").alias("mlir-pass-statistics"),
-        )
-        .arg(
-            Arg::new("remarks")
-                .long("remarks")
-                .num_args(0..=1)
-                .require_equals(true)
-                .default_missing_value("")
-                .value_name("REGEX")
-                .help("Show what passes say they did and did not do, and why; only remarks that match, if a regular expression is given")
-                .help_heading(PRINTING),
+            choice("timing", &["table", "json"], "Print how long each pass took, and how many ops it left")
+                .alias("mlir-timing"),
         )
 }
 

@@ -4,6 +4,7 @@ use super::session::{Dialects, Messages};
 use crate::ir::Ir;
 use crate::pass::manager::{Config, Manager};
 use crate::pass::pipeline::{self, Catalog, NamedPipeline, Pipeline};
+use crate::pass::report::Statistics;
 use crate::support::{Diagnostic, SourceMap};
 
 /// All named pipelines. Their text is read when one is used.
@@ -12,7 +13,8 @@ pub static PIPELINES: &[NamedPipeline] = &[
         name: "cpu",
         summary: "from the aten graph to kernels for the CPU, with memory planned",
         text: "aten-decompose,aten-canonicalize,cse,dce,lower-aten-to-loops,loops-inline,canonicalize,cse,dce,\
-               loops-fuse,form-kernels,cse,dce,kernels-split,kernels-in-place,kernels-tile,plan-memory",
+               loops-fuse,form-kernels,cse,dce,kernels-split,kernels-in-place,kernels-tile,kernels-traffic,\
+               plan-memory",
     },
     NamedPipeline {
         name: "cpu-debug",
@@ -24,7 +26,7 @@ pub static PIPELINES: &[NamedPipeline] = &[
         summary: "from the aten graph to kernels with the tiles of a GPU, every value in a buffer of its own",
         text: "aten-decompose,aten-canonicalize,cse,dce,lower-aten-to-loops,loops-inline,canonicalize,cse,dce,\
                loops-inline,cse,dce,loops-split-reductions,loops-fuse,form-kernels,cse,dce,kernels-in-place,\
-               kernels-tile{target=gpu}",
+               kernels-tile{target=gpu},kernels-traffic",
     },
 ];
 
@@ -65,11 +67,26 @@ pub fn run_with(
     dialects: &Dialects,
     config: &Config,
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+    run_counting(ir, pipeline, dialects, config).map(|(said, _)| said)
+}
+
+/// The same, with what the passes counted.
+///
+/// # Errors
+/// A pass failed: what was said.
+pub fn run_counting(
+    ir: &mut Ir,
+    pipeline: &Pipeline,
+    dialects: &Dialects,
+    config: &Config,
+) -> Result<(Vec<Diagnostic>, Statistics), Vec<Diagnostic>> {
     let messages = Messages { remarks: config.remarks, ..Messages::default() };
-    let done = Manager::new(&dialects.registry, dialects, config, &messages).run(ir, pipeline);
+    let mut manager = Manager::new(&dialects.registry, dialects, config, &messages);
+    let done = manager.run(ir, pipeline);
+    let statistics = std::mem::take(&mut manager.statistics);
     let mut said = messages.said.take();
     match done {
-        Ok(_) => Ok(said),
+        Ok(_) => Ok((said, statistics)),
         Err(failure) => {
             if said.is_empty() {
                 said.push(Diagnostic::error_nowhere(failure.message));

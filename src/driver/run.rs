@@ -9,18 +9,19 @@ use super::reference::{self, Argument};
 use super::{Io, pipelines, session};
 use crate::dialects::func;
 use crate::ir::{Ir, Op};
+use crate::pass::manager::Config;
 use crate::pass::pipeline::Pipeline;
 use crate::pass::{Level, level};
 use crate::runtime::compare::{compare_named, compare_tensors};
 use crate::runtime::{Tensor, npz, safetensor};
-use crate::support::Diagnostic;
+use crate::support::{Diagnostic, Severity};
 use clap::{Arg, ArgAction, Command};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 fn command() -> Command {
-    args::common(Command::new("rinductor-run"))
+    args::remarks(args::common(Command::new("rinductor-run")))
         .about("Runs a function of an IR file at any level: compiled through LLVM, or interpreted")
         .override_usage("rinductor-run [OPTIONS] [INPUT]")
         .arg(args::input())
@@ -177,8 +178,22 @@ fn lower(ir: &mut Ir, texts: &[String], program: &mut Program, io: &mut Io) -> R
     for text in texts {
         pipeline.steps.extend(pipelines::read("<pipeline>", text, &mut program.sources)?.steps);
     }
-    let said = pipelines::run(ir, &pipeline, &program.dialects, cfg!(debug_assertions))?;
+    let remarks = args::wanted_remarks(&program.matches)?;
+    let statistics = program.text("statistics").map(|style| style == "json");
+    let config = Config {
+        verify_each: cfg!(debug_assertions),
+        remarks: remarks.is_some(),
+        statistics: statistics.is_some(),
+        ..Config::default()
+    };
+    let (mut said, counted) = pipelines::run_counting(ir, &pipeline, &program.dialects, &config)?;
+    said.retain(|d| d.severity != Severity::Remark || remarks.as_ref().is_some_and(|r| r.is_match(&d.message)));
     program.show(&said, io);
+    if let Some(json) = statistics {
+        let text = if json { counted.json() } else { counted.table() };
+        // An error stream that is closed takes no report.
+        let _ = io.stderr.write_all(text.as_bytes());
+    }
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! What a pass may use while it runs: facts about ops, messages, counters.
 
 use super::OpInfos;
+use super::report::Count;
 use crate::ir::{Ir, Op};
 use crate::support::{Diagnostic, Severity};
 
@@ -10,17 +11,32 @@ pub struct PassContext<'a> {
     pub infos: &'a dyn OpInfos,
     pass: &'static str,
     statistics: &'static [(&'static str, &'static str)],
-    counts: Vec<u64>,
+    counts: Vec<Count>,
     diagnostics: Vec<Diagnostic>,
     remarks: bool,
+    statistics_wanted: bool,
 }
 
 impl<'a> PassContext<'a> {
     /// A context for one run of a pass. `remarks` says whether anybody reads remarks.
     pub fn new(pass: &dyn super::AnyPass, infos: &'a dyn OpInfos, remarks: bool) -> Self {
         let statistics = pass.statistics();
-        let counts = vec![0; statistics.len()];
-        Self { infos, pass: pass.name(), statistics, counts, diagnostics: Vec::new(), remarks }
+        let counts = vec![Count::Sum(0); statistics.len()];
+        Self {
+            infos,
+            pass: pass.name(),
+            statistics,
+            counts,
+            diagnostics: Vec::new(),
+            remarks,
+            statistics_wanted: false,
+        }
+    }
+
+    /// The same, where somebody reads the counters.
+    #[must_use]
+    pub fn with_statistics(self, wanted: bool) -> Self {
+        Self { statistics_wanted: wanted, ..self }
     }
 
     /// The name of the pass that runs.
@@ -33,8 +49,25 @@ impl<'a> PassContext<'a> {
     /// # Panics
     /// The pass did not declare the counter in its `statistics`.
     pub fn count(&mut self, name: &str, n: u64) {
+        self.add(name, Count::Sum(n));
+    }
+
+    /// Adds to a counter that says how many percent of `whole` the `part` is, over all executions together.
+    ///
+    /// # Panics
+    /// The pass did not declare the counter in its `statistics`.
+    pub fn percent(&mut self, name: &str, part: u64, whole: u64) {
+        self.add(name, Count::Percent { part, whole });
+    }
+
+    fn add(&mut self, name: &str, count: Count) {
         let i = self.statistics.iter().position(|s| s.0 == name);
-        self.counts[i.expect("a pass counts only what its statistics declare")] += n;
+        self.counts[i.expect("a pass counts only what its statistics declare")].add(count);
+    }
+
+    /// Whether counters are shown: ask before working out what nothing else needs.
+    pub fn wants_statistics(&self) -> bool {
+        self.statistics_wanted
     }
 
     /// Whether remarks are shown: ask before working out an expensive one.
@@ -66,7 +99,7 @@ impl<'a> PassContext<'a> {
     }
 
     /// Takes messages and counters, when the pass has run.
-    pub fn finish(self) -> (Vec<Diagnostic>, Vec<u64>) {
+    pub fn finish(self) -> (Vec<Diagnostic>, Vec<Count>) {
         (self.diagnostics, self.counts)
     }
 }

@@ -33,6 +33,8 @@ pub struct Config {
     pub bisect_limit: Option<i64>,
     /// Whether anybody reads remarks.
     pub remarks: bool,
+    /// Whether anybody reads counters.
+    pub statistics: bool,
     /// Whether a failure keeps the IR that it happened on.
     pub keep_before: bool,
     /// Whether times are taken; ops are counted then.
@@ -168,7 +170,8 @@ impl<'a> Manager<'a> {
             self.dump("Before", name, false, ir, op, execution, text);
         }
 
-        let mut cx = PassContext::new(step.pass, self.infos, self.config.remarks);
+        let cx = PassContext::new(step.pass, self.infos, self.config.remarks);
+        let mut cx = cx.with_statistics(self.config.statistics);
         let start = Instant::now();
         let result = guard::catch(|| (step.run)(ir, op, &mut cx));
         let time = start.elapsed();

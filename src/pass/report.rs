@@ -78,6 +78,45 @@ pub struct StatisticsRow {
     pub statistics: Vec<Counter>,
 }
 
+/// What a counter holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Count {
+    /// So many.
+    Sum(u64),
+    /// So many of so many: shown in percent.
+    Percent {
+        /// Those that are meant.
+        part: u64,
+        /// All.
+        whole: u64,
+    },
+}
+
+impl Count {
+    /// Adds what another execution counted.
+    pub fn add(&mut self, more: Count) {
+        *self = match (*self, more) {
+            (Count::Sum(0), more) => more,
+            (Count::Sum(a), Count::Sum(b)) => Count::Sum(a.saturating_add(b)),
+            (Count::Percent { part, whole }, Count::Percent { part: p, whole: w }) => {
+                Count::Percent { part: part.saturating_add(p), whole: whole.saturating_add(w) }
+            }
+            (kept, _) => kept, // a counter is of one sort
+        }
+    }
+
+    /// What is shown.
+    pub fn value(self) -> u64 {
+        match self {
+            Count::Sum(n) => n,
+            Count::Percent { part, whole } => {
+                u64::try_from((u128::from(part) * 100).checked_div(u128::from(whole)).unwrap_or(100))
+                    .unwrap_or(u64::MAX)
+            }
+        }
+    }
+}
+
 /// One counter.
 #[derive(Clone, Debug, Serialize)]
 pub struct Counter {
@@ -86,7 +125,8 @@ pub struct Counter {
     /// What it counts.
     pub meaning: &'static str,
     /// How many.
-    pub value: u64,
+    #[serde(serialize_with = "shown")]
+    pub value: Count,
 }
 
 /// What the passes counted.
@@ -97,15 +137,15 @@ pub struct Statistics {
 
 impl Statistics {
     /// Adds the counters of one execution of a step.
-    pub fn add(&mut self, step: usize, text: &str, pass: &dyn AnyPass, counts: &[u64]) {
+    pub fn add(&mut self, step: usize, text: &str, pass: &dyn AnyPass, counts: &[Count]) {
         let i = self.rows.iter().position(|r| r.step == step).unwrap_or_else(|| {
-            let counter = |&(name, meaning)| Counter { name, meaning, value: 0 };
+            let counter = |&(name, meaning)| Counter { name, meaning, value: Count::Sum(0) };
             let statistics = pass.statistics().iter().map(counter).collect();
             self.rows.push(StatisticsRow { pass: text.to_string(), step, statistics });
             self.rows.len() - 1
         });
         for (counter, n) in self.rows[i].statistics.iter_mut().zip(counts) {
-            counter.value += n;
+            counter.value.add(*n);
         }
     }
 
@@ -120,7 +160,7 @@ impl Statistics {
         for row in &self.rows {
             let _ = writeln!(out, "{}", row.pass);
             for c in &row.statistics {
-                let _ = writeln!(out, "  (S) {:>6} {} - {}", c.value, c.name, c.meaning);
+                let _ = writeln!(out, "  (S) {:>6} {} - {}", c.value.value(), c.name, c.meaning);
             }
         }
         out
@@ -130,6 +170,10 @@ impl Statistics {
     pub fn json(&self) -> String {
         to_json(&self.rows)
     }
+}
+
+fn shown<S: serde::Serializer>(count: &Count, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(count.value())
 }
 
 fn banner(title: &str) -> String {

@@ -249,7 +249,7 @@ mod tests {
         let mut cx = PassContext::new(&PASS, &TestInfos, false);
         let root = ir.module();
         run(ir, root, &NoOptions {}, &mut cx).unwrap();
-        cx.finish().1[0]
+        cx.finish().1[0].value()
     }
 
     fn value(ir: &mut Ir, name: &str, operands: &[Value], at: InsertPoint) -> Value {

@@ -40,6 +40,7 @@ mod serial;
 use crate::dialects::func;
 use crate::ir::{Ir, Op};
 use crate::pass::{Changed, Level, NoOptions, Pass, PassContext};
+use crate::sched::Decisions;
 use crate::support::Diagnostic;
 
 /// The pass.
@@ -54,7 +55,8 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(ir: &mut Ir, func: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
-    let outcome = host::form_function(ir, func, cx.infos)?;
+    let (outcome, decisions) = host::form_function(ir, func, cx.infos, Decisions::new(cx.wants_remarks()))?;
+    super::util::explain(ir, decisions, cx);
     cx.count("kernels", outcome.kernels);
     cx.count("views", outcome.views);
     cx.count("externs", outcome.externs);

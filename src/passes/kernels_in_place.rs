@@ -67,10 +67,27 @@ fn run(ir: &mut Ir, func: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Cha
             alloc.into_iter().for_each(|op| ir.erase(op));
             uses = Uses::of(ir, body);
             written += 1;
+            say(ir, func, to, cx, "is written by its kernel at once");
+        } else {
+            say(
+                ir,
+                func,
+                to,
+                cx,
+                "is copied into afterwards: it may be read where it would be written already, or others see the buffer",
+            );
         }
     }
     cx.count("written", written);
     Ok((written > 0).into())
+}
+
+/// Says what becomes of a copy into an argument.
+fn say(ir: &Ir, func: Op, to: Value, cx: &mut PassContext, what: &str) {
+    if cx.wants_remarks() {
+        let name = ir.value_name(to).unwrap_or("an argument").to_string();
+        cx.remark(ir, func, format!("%{name} {what}"));
+    }
 }
 
 /// Where the memory of each argument and allocation is used: the op's place in the function, the op, and which operand. Views are followed.

@@ -80,7 +80,17 @@ fn run(ir: &mut Ir, func: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Cha
         let base = ir.symbol_name(kernel).unwrap_or_default().to_string();
         for _ in 0..CUTS {
             let Some(cut) = find(ir, rest) else { break };
+            let before = rest;
             (rest, at) = split(ir, rest, at, &cut, &base);
+            if cx.wants_remarks() {
+                let [first, second] = [before, rest].map(|k| ir.symbol_name(k).unwrap_or_default().to_string());
+                let what = "below that position it asks no more which part it is in, and from there on neither";
+                cx.remark(
+                    ir,
+                    at,
+                    format!("@{first} is cut at {} of axis {}, @{second} has the rest: {what}", cut.at, cut.axis),
+                );
+            }
             cuts += 1;
         }
     }

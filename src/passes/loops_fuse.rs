@@ -41,9 +41,9 @@ use crate::dialects::{func, loops};
 use crate::ir::{Block, InsertPoint, Ir, Op, OpSpec, Value};
 use crate::pass::{Changed, Level, Pass, PassContext};
 use crate::pass_options;
-use crate::sched::Decision;
+use crate::sched::Decisions;
 use crate::sched::group::{Group, Grouping, Limits};
-use crate::support::{Diagnostic, Severity};
+use crate::support::Diagnostic;
 use rinductor_support::FxHashMap;
 
 pass_options! {
@@ -69,12 +69,10 @@ pub static PASS: Pass<Options> = Pass {
 fn run(ir: &mut Ir, root: Op, options: &Options, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
     let Some(block) = ir.body(root) else { return Ok(Changed::No) };
     let limits = Limits { members: options.max_members, inputs: options.max_inputs, ..Limits::default() };
-    let outcome = fuse_block(ir, block, limits);
+    let outcome = fuse_block(ir, block, limits, Decisions::new(cx.wants_remarks()));
     cx.count("groups", outcome.groups);
     cx.count("fused", outcome.fused);
-    for d in outcome.decisions.into_iter().filter(|_| cx.wants_remarks()).collect::<Vec<_>>() {
-        cx.emit(Diagnostic::new(Severity::Remark, ir.place(d.loc), d.text));
-    }
+    super::util::explain(ir, outcome.decisions, cx);
     Ok((outcome.groups > 0).into())
 }
 
@@ -86,12 +84,12 @@ pub struct Outcome {
     /// Nests in them.
     pub fused: u64,
     /// Why each pair was or was not fused.
-    pub decisions: Vec<Decision>,
+    pub decisions: Decisions,
 }
 
 /// Groups the nests of one block.
-pub fn fuse_block(ir: &mut Ir, block: Block, limits: Limits) -> Outcome {
-    let grouping = Grouping::run(ir, block, limits);
+pub fn fuse_block(ir: &mut Ir, block: Block, limits: Limits, decisions: Decisions) -> Outcome {
+    let grouping = Grouping::run(ir, block, limits, decisions);
     let (groups, decisions) = (grouping.groups, grouping.decisions);
     let mut outcome = Outcome { decisions, ..Outcome::default() };
     for group in groups.iter().filter(|g| g.members.len() > 1) {

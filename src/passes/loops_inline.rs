@@ -36,9 +36,10 @@ use crate::ir::edit::ValueMap;
 use crate::ir::{Block, InsertPoint, Ir, Op, Value};
 use crate::pass::{Changed, Level, Pass, PassContext};
 use crate::pass_options;
-use crate::sched::Decision;
 use crate::sched::inline::{Uses, pays};
-use crate::support::{Diagnostic, Severity};
+use crate::sched::named;
+use crate::sched::{Decision, Decisions, cost};
+use crate::support::Diagnostic;
 use rinductor_index::{Atom, Expr};
 use rinductor_support::FxHashMap;
 
@@ -62,12 +63,10 @@ pub static PASS: Pass<Options> = Pass {
 
 fn run(ir: &mut Ir, root: Op, options: &Options, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
     let Some(block) = ir.body(root) else { return Ok(Changed::No) };
-    let outcome = inline_block(ir, block, options);
+    let outcome = inline_block(ir, block, options, Decisions::new(cx.wants_remarks()));
     cx.count("inlined", outcome.inlined);
     cx.count("erased", outcome.erased);
-    for d in outcome.decisions.into_iter().filter(|_| cx.wants_remarks()).collect::<Vec<_>>() {
-        cx.emit(Diagnostic::new(Severity::Remark, ir.place(d.loc), d.text));
-    }
+    super::util::explain(ir, outcome.decisions, cx);
     Ok((outcome.inlined + outcome.erased > 0).into())
 }
 
@@ -78,13 +77,13 @@ pub struct Outcome {
     pub inlined: u64,
     /// Nests that nothing reads any more.
     pub erased: u64,
-    /// Why the others stay.
-    pub decisions: Vec<Decision>,
+    /// Why each was inlined or stays.
+    pub decisions: Decisions,
 }
 
 /// Inlines in one block.
-pub fn inline_block(ir: &mut Ir, block: Block, options: &Options) -> Outcome {
-    let mut outcome = Outcome::default();
+pub fn inline_block(ir: &mut Ir, block: Block, options: &Options, decisions: Decisions) -> Outcome {
+    let mut outcome = Outcome { decisions, ..Outcome::default() };
     for op in ir.block_op_list(block) {
         if NestKind::of(ir, op) != Some(NestKind::Pointwise) {
             continue;
@@ -93,6 +92,7 @@ pub fn inline_block(ir: &mut Ir, block: Block, options: &Options) -> Outcome {
         let uses = Uses::of(ir, &nest);
         match pays(ir, &nest, &uses, options.max_reads) {
             Ok(()) => {
+                say_inlined(ir, &nest, &uses, &mut outcome.decisions);
                 for place in &uses.places {
                     let Some(value) = inline_load(ir, &nest, place[0]) else { continue };
                     for &load in &place[1..] {
@@ -102,9 +102,10 @@ pub fn inline_block(ir: &mut Ir, block: Block, options: &Options) -> Outcome {
                 }
             }
             Err(why) => {
-                let name = ir.value_name(ir.result(op, 0)).unwrap_or("a nest").to_string();
-                let loc = ir.op(op).loc;
-                outcome.decisions.push(Decision { op, loc, text: format!("%{name} is not inlined: {why}") });
+                for user in users(ir, op, &outcome.decisions) {
+                    let text = format!("not inlined into {}: {why}", named(ir, user));
+                    outcome.decisions.say(|| Decision::between(ir, op, user, text));
+                }
             }
         }
         if ir.results(op).all(|r| ir.is_unused(r)) {
@@ -113,6 +114,38 @@ pub fn inline_block(ir: &mut Ir, block: Block, options: &Options) -> Outcome {
         }
     }
     outcome
+}
+
+/// Says what each reader of a nest gets in its place.
+fn say_inlined(ir: &mut Ir, nest: &Nest, uses: &Uses, decisions: &mut Decisions) {
+    if !decisions.wanted() {
+        return;
+    }
+    let (work, ty) = (cost::body_cost(ir, nest.body), ir.value_type(ir.result(nest.op, 0)));
+    let bytes = cost::tensor_bytes(ir, ty);
+    let why = match uses.others {
+        0 if work == 0 => "it only says where to read, or what number".to_string(),
+        0 => format!("its {bytes} bytes are not written and not read back, at a cost of {work} a point"),
+        _ => format!("making it costs {work} a point, less than to read it; others keep its {bytes} bytes"),
+    };
+    for &reader in &uses.readers {
+        let text = format!("inlined into {}: {why}", named(ir, reader));
+        decisions.say(|| Decision::between(ir, nest.op, reader, text));
+    }
+}
+
+/// The nests and other ops that use the results of an op, in the order of the block; none where nobody asks.
+fn users(ir: &Ir, op: Op, decisions: &Decisions) -> Vec<Op> {
+    let mut all: Vec<Op> = Vec::new();
+    if decisions.wanted() {
+        let block = ir.parent_block(op);
+        let outermost =
+            |user| std::iter::successors(Some(user), |&o| ir.parent_op(o)).find(|&o| ir.parent_block(o) == block);
+        all.extend(ir.results(op).flat_map(|r| ir.uses(r)).filter_map(|(user, _)| outermost(user)));
+        all.sort();
+        all.dedup();
+    }
+    all
 }
 
 /// Replaces one load of a pointwise nest's result by a copy of its body; gives the value that stands for it.

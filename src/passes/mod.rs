@@ -14,6 +14,7 @@ pub mod form_kernels;
 pub mod kernels_in_place;
 pub mod kernels_split;
 pub mod kernels_tile;
+pub mod kernels_traffic;
 pub mod loops_fuse;
 pub mod loops_inline;
 pub mod loops_split_reductions;
@@ -34,6 +35,7 @@ pub static TABLE: &[&dyn AnyPass] = &[
     &kernels_in_place::PASS,
     &kernels_split::PASS,
     &kernels_tile::PASS,
+    &kernels_traffic::PASS,
     &loops_fuse::PASS,
     &loops_inline::PASS,
     &loops_split_reductions::PASS,

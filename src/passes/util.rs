@@ -1,7 +1,25 @@
-//! What several passes need: constants, and simplification of index expressions inside a nest.
+//! What several passes need: constants, remarks, and simplification of index expressions inside a nest.
 
 use crate::ir::{AttrData, InsertPoint, Ir, Loc, Type, TypeData, Value};
+use crate::pass::PassContext;
+use crate::sched::Decisions;
+use crate::support::diag::Place;
+use crate::support::{Diagnostic, Severity};
 use rinductor_index::{Atom, Expr, Range};
+
+/// Makes a remark of each decision.
+pub fn explain(ir: &Ir, decisions: Decisions, cx: &mut PassContext) {
+    for decision in decisions.into_list() {
+        let text = format!("{}: {}", cx.pass(), decision.text);
+        let remark = Diagnostic::new(Severity::Remark, ir.place(decision.loc), text);
+        cx.emit(match decision.other {
+            Some((loc, name)) if loc != decision.loc && ir.place(loc) != Place::None => {
+                remark.note(ir.place(loc), format!("{name} is here"))
+            }
+            _ => remark,
+        });
+    }
+}
 
 /// `arith.constant 0` of a scalar or vector type.
 pub fn zero_constant(ir: &mut Ir, ty: Type, loc: Loc, at: InsertPoint) -> Value {

@@ -7,7 +7,7 @@
 use super::cost;
 use super::flow::Flow;
 use super::nest::{Load, NestInfo};
-use super::{Decision, WhyNot};
+use super::{Decision, Decisions, WhyNot, named};
 use crate::dialects::loops::NestKind;
 use crate::ir::{Block, Ir, Op, Value};
 use rinductor_index::Expr;
@@ -61,12 +61,12 @@ pub struct Grouping<'a> {
     /// Which groups read a tensor directly.
     readers: FxHashMap<Value, Vec<usize>>,
     /// What was decided, in order.
-    pub decisions: Vec<Decision>,
+    pub decisions: Decisions,
 }
 
 impl<'a> Grouping<'a> {
     /// Looks at all nests of a block and groups them.
-    pub fn run(ir: &'a mut Ir, block: Block, limits: Limits) -> Grouping<'a> {
+    pub fn run(ir: &'a mut Ir, block: Block, limits: Limits, decisions: Decisions) -> Grouping<'a> {
         let order = ir.block_op_list(block);
         let mut infos = FxHashMap::default();
         for &op in &order {
@@ -84,9 +84,10 @@ impl<'a> Grouping<'a> {
             groups: Vec::new(),
             group_of: FxHashMap::default(),
             readers: FxHashMap::default(),
-            decisions: Vec::new(),
+            decisions,
         };
         for op in this.order.clone() {
+            this.say_apart(op);
             if this.infos.get(&op).is_some_and(NestInfo::groups) {
                 this.place(op);
             }
@@ -116,17 +117,21 @@ impl<'a> Grouping<'a> {
         let mut best: Option<(u64, usize, AxisMap, Vec<bool>)> = None;
         for (group, saved) in self.candidates(op) {
             match self.may_join(op, group) {
-                Ok((map, reduced)) => {
-                    if best.as_ref().is_none_or(|b| saved > b.0) {
-                        best = Some((saved, group, map, reduced));
+                Ok((map, reduced)) => match &best {
+                    Some(b) if saved <= b.0 => {
+                        let better = format!("{} saves {} bytes, it {saved}", self.group_name(b.1), b.0);
+                        self.say(op, group, |name| format!("not fused with {name}: {better}"));
                     }
+                    _ => best = Some((saved, group, map, reduced)),
+                },
+                Err(why) => {
+                    self.say(op, group, |name| format!("not fused with {name}: {why}; it would save {saved} bytes"))
                 }
-                Err(why) => self.say(op, format!("not fused with {}: {why}", self.group_name(group))),
             }
         }
         let group = match best {
             Some((saved, group, map, reduced)) => {
-                self.say(op, format!("fused with {}: saves {saved} bytes", self.group_name(group)));
+                self.say(op, group, |name| format!("fused with {name}: saves {saved} bytes"));
                 let g = &mut self.groups[group];
                 self.flow.join(op, g.members[0]);
                 g.members.push(op);
@@ -356,14 +361,43 @@ impl<'a> Grouping<'a> {
     }
 
     fn group_name(&self, group: usize) -> String {
-        let first = self.groups[group].members[0];
-        let name = self.ir.results(first).find_map(|v| self.ir.value_name(v).map(str::to_string));
-        name.map_or_else(|| format!("group {group}"), |n| format!("the group of %{n}"))
+        format!("the group of {}", named(self.ir, self.groups[group].members[0]))
     }
 
-    fn say(&mut self, op: Op, text: String) {
-        let name = self.ir.results(op).find_map(|v| self.ir.value_name(v).map(|n| format!("%{n}: ")));
-        let loc = self.ir.op(op).loc;
-        self.decisions.push(Decision { op, loc, text: name.unwrap_or_default() + &text });
+    /// Says what was decided about a nest and a group, whose name `text` gets.
+    fn say(&mut self, op: Op, group: usize, text: impl FnOnce(String) -> String) {
+        if self.decisions.wanted() {
+            let (text, first) = (text(self.group_name(group)), self.groups[group].members[0]);
+            self.decisions.say(|| Decision::between(self.ir, op, first, text));
+        }
+    }
+
+    /// Says why an op is not fused with what makes its tensors, where one of the two can be in no group.
+    fn say_apart(&mut self, op: Op) {
+        if !self.decisions.wanted() || self.ir.is_op(op, crate::dialects::func::ReturnOp::NAME) {
+            return;
+        }
+        let groups = |o: Op| self.infos.get(&o).is_some_and(NestInfo::groups);
+        let mut read: Vec<Value> = self.ir.operands(op).collect();
+        read.extend(self.infos.get(&op).into_iter().flat_map(|info| info.loads.iter().map(|l| l.tensor)));
+        let mut makers: Vec<Op> = read.iter().filter_map(|&v| self.ir.def_op(v)).collect();
+        makers.sort();
+        makers.dedup();
+        for maker in makers {
+            let alone = match (groups(maker), groups(op)) {
+                (true, false) => op,
+                (false, true) => maker,
+                _ => continue,
+            };
+            let name = self.ir.op_name(alone);
+            let what = match name.strip_prefix("loops.") {
+                Some("size") => continue,
+                Some(kind) => format!("a {kind} has a kernel of its own"),
+                None if name.contains("constant") || !name.contains("aten.") && !name.contains("prims.") => continue,
+                None => format!("{name} is no loop nest, it is called"),
+            };
+            let text = format!("not fused with {}: {what}", named(self.ir, maker));
+            self.decisions.say(|| Decision::between(self.ir, op, maker, text));
+        }
     }
 }

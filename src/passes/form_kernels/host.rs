@@ -7,6 +7,7 @@ use crate::dialects::{aten, func, kernels, loops};
 use crate::ir::{Attr, AttrData, Dict, InsertPoint, Ir, Op, OpSpec, Type, TypeData, Value};
 use crate::pass::OpInfos;
 use crate::sched::group::{Group, Grouping, Limits};
+use crate::sched::{Decision, Decisions};
 use crate::support::Diagnostic;
 use rinductor_defs::{OpDef, Signature};
 use rinductor_support::FxHashMap;
@@ -26,7 +27,12 @@ pub struct Outcome {
 ///
 /// # Errors
 /// An op that has no place at the kernel level, or a tensor with a size that has no expression.
-pub fn form_function(ir: &mut Ir, func: Op, infos: &dyn OpInfos) -> Result<Outcome, Diagnostic> {
+pub fn form_function(
+    ir: &mut Ir,
+    func: Op,
+    infos: &dyn OpInfos,
+    decisions: Decisions,
+) -> Result<(Outcome, Decisions), Diagnostic> {
     let Some(body) = ir.body(func) else {
         return Err(Diagnostic::error(ir.place(ir.op(func).loc), "'form-kernels' needs a function of one block"));
     };
@@ -37,6 +43,7 @@ pub fn form_function(ir: &mut Ir, func: Op, infos: &dyn OpInfos) -> Result<Outco
         names: FxHashMap::default(),
         fresh: Vec::new(),
         written: Vec::new(),
+        decisions,
     };
     for arg in ir.block_args(body).to_vec() {
         let ty = ir.value_type(arg);
@@ -52,7 +59,7 @@ pub fn form_function(ir: &mut Ir, func: Op, infos: &dyn OpInfos) -> Result<Outco
         former.op(ir, op, infos)?;
     }
     former.finish(ir, body);
-    Ok(former.outcome)
+    Ok((former.outcome, former.decisions))
 }
 
 fn unsized_tensor(ir: &Ir, op: Op, value: Value) -> Diagnostic {
@@ -72,6 +79,8 @@ struct Former {
     fresh: Vec<Value>,
     /// Arguments that `aten.copy_` writes.
     written: Vec<Value>,
+    /// What was decided, for remarks.
+    decisions: Decisions,
 }
 
 impl Former {
@@ -169,6 +178,11 @@ impl Former {
         }
         for inner in fused::kept(ir, &group, &outputs) {
             self.alloc(ir, inner, op)?;
+            if let Some(maker) = ir.def_op(inner) {
+                let why =
+                    "stored by its kernel and read back in a later walk, which costs less than to compute it again";
+                self.decisions.say(|| Decision::of(ir, maker, why));
+            }
             outputs.push((inner, output_name(ir, inner)));
         }
         self.group_kernel(ir, &group, &outputs, op);
@@ -261,6 +275,10 @@ impl Former {
         };
         self.buffers.insert(result, buffer);
         self.outcome.views += 1;
+        self.decisions.say(|| {
+            let source = ir.value_name(view.source).unwrap_or("a tensor");
+            Decision::of(ir, nest.op, format!("a view of %{source}: no bytes are moved"))
+        });
         true
     }
 
@@ -289,6 +307,8 @@ impl Former {
             base_buffer
         } else {
             let out = self.alloc(ir, result, op)?;
+            self.decisions
+                .say(|| Decision::of(ir, op, "its base is copied first: others read it, or the caller owns it"));
             ir.create_op(kernels::CopyOp::NAME, &[base_buffer, out], &[], &[], loc, InsertPoint::Before(op));
             out
         };
@@ -479,17 +499,16 @@ fn output_name(ir: &Ir, value: Value) -> String {
 /// The single group that the nests of a fusion make.
 fn whole_group(ir: &mut Ir, body: crate::ir::Block, op: Op) -> Result<Group, Diagnostic> {
     let limits = Limits { members: usize::MAX, inputs: usize::MAX, distance: usize::MAX };
-    let grouping = Grouping::run(ir, body, limits);
-    let (groups, decisions) = (grouping.groups, grouping.decisions);
-    let place = ir.place(ir.op(op).loc);
-    match <[Group; 1]>::try_from(groups) {
-        Ok([group]) => Ok(group),
-        Err(_) => {
-            let mut d = Diagnostic::error(place, "the nests of this 'loops.fusion' do not fit one kernel");
-            for decision in decisions.iter().filter(|d| d.text.contains("not fused")) {
-                d = d.note(ir.place(decision.loc), decision.text.clone());
-            }
-            Err(d)
-        }
+    let groups = Grouping::run(ir, body, limits, Decisions::default()).groups;
+    if let Ok([group]) = <[Group; 1]>::try_from(groups) {
+        return Ok(group);
     }
+    // Once more, for the reasons.
+    let decisions = Grouping::run(ir, body, limits, Decisions::new(true)).decisions;
+    let place = ir.place(ir.op(op).loc);
+    let mut d = Diagnostic::error(place, "the nests of this 'loops.fusion' do not fit one kernel");
+    for decision in decisions.into_list().into_iter().filter(|d| d.text.contains("not fused")) {
+        d = d.note(ir.place(decision.loc), decision.text);
+    }
+    Err(d)
 }

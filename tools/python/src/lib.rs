@@ -47,6 +47,7 @@ mod _core {
         // A process that is forked from this one makes threads of its own.
         rinductor::codegen::threads::start();
         m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        m.add("FUSION_REMARKS", rinductor::driver::args::FUSION)?;
         let none = pyo3::types::PyTuple::empty(m.py());
         m.py().get_type::<RinductorError>().setattr("diagnostics", none)
     }

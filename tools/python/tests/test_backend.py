@@ -348,6 +348,20 @@ class Backend(unittest.TestCase):
             compiled(lambda x: torch.softmax(x.sin(), -1))(torch.randn(3, 5))
         self.assertIn("rinductor: ", err.getvalue())
 
+    def test_fusion_is_explained(self):
+        def f(x):
+            e = (x - x.amax(-1, keepdim=True)).exp()
+            return e / e.sum(-1, keepdim=True)
+
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "why.txt"
+            compiled(f, options={"rinductor.explain_fusion": str(file)})(torch.randn(3, 5))
+            why = file.read_text()
+        self.assertRegex(why, r"test_backend\.py:\d+: loops-fuse: %exp: fused with the group of %amax: saves \d+ bytes")
+        self.assertRegex(why, r"kernels-traffic: @forward must move 120 bytes, and moves 120, 1.00 times as many")
+        with self.assertRaisesRegex(ValueError, "explain_fusion"):
+            compiled(f, options={"rinductor.explain_fusion": 3})(torch.randn(3, 5))
+
     def test_inference_mode(self):
         with torch.inference_mode():
             self.agree(lambda x: x.tanh() + 1, torch.randn(3))

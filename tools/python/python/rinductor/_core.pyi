@@ -7,6 +7,7 @@ from typing import Any, Literal
 import torch
 
 __version__: str
+FUSION_REMARKS: str
 
 class RinductorError(Exception):
     """Something is wrong with an input: a text, a pipeline, a module, arguments of a call.

@@ -7,15 +7,13 @@ import functools
 import logging
 import operator
 import os
-import re
-import sys
 import threading
 import traceback
 from dataclasses import dataclass, field
 
 import torch
 
-from . import _core, cudagraphs, dump, gpu, kept, partition, wrapper
+from . import _core, cudagraphs, dump, gpu, kept, partition, remarks, wrapper
 from .export import function_text
 from .partition import Segment
 from .spelling import NotSpelled
@@ -25,6 +23,7 @@ log = logging.getLogger("rinductor")
 #: What `options=` may hold, with what it means.
 OPTIONS = {
     "rinductor.dump_dir": "a folder for every stage of every graph",
+    "rinductor.explain_fusion": "True, or a file: why each pair of ops was fused or not, and the bytes that are moved",
     "rinductor.pipeline": "the passes that a graph goes through (default: cpu or gpu, by where its tensors are)",
     "rinductor.fallback_random": "random numbers as eager draws them, one after the other",
     "rinductor.strict": "an error where a graph cannot be compiled, instead of a warning and torch in its place",
@@ -41,6 +40,8 @@ class Settings:
     #: None for that of the device.
     pipeline: str | None = None
     dump_dir: str | None = None
+    #: Whether to say why ops are fused, or the file that gets it.
+    explain_fusion: bool | str = False
     fallback_random: bool = False
     strict: bool = False
     #: What the recorded graphs of one model have in common; None if graphs are not to be recorded.
@@ -78,6 +79,8 @@ class Settings:
                 _core.Module.parse("module {}", "module").run(self.pipeline)
             except _core.RinductorError as error:
                 raise ValueError(f"rinductor.pipeline is no pipeline: {error}") from None
+        if not isinstance(self.explain_fusion, (bool, str)):
+            raise ValueError(f"rinductor.explain_fusion is True or the name of a file, not {self.explain_fusion!r}")
         if self.dump_dir is not None:
             os.makedirs(self.dump_dir, exist_ok=True)
 
@@ -249,7 +252,7 @@ def known_or_compiled(gm, kind, number, settings):
     """The function of a graph, what became of it (of a graph that was kept nobody asks), and its compiled parts."""
     name = f"<rinductor {kind} {number}>"
     # Who looks at stages wants to see them made.
-    looked_at = settings.dump_dir or settings.observers or os.environ.get("RINDUCTOR_REMARKS")
+    looked_at = settings.dump_dir or settings.observers or remarks.wanted(settings)
     parts = None if looked_at else kept.key(gm, kind, settings.pipeline, index_line)
     if parts:
         with _lock:
@@ -320,20 +323,23 @@ class Compiler:
             self.refuse_all(segment, f"no input has the size {' or '.join(unknown)} by itself")
             return None
         try:
-            text = function_text(
+            spelled = functools.partial(
+                function_text,
                 segment.nodes,
                 segment.inputs,
                 segment.outputs,
                 device=segment.device,
                 symbols=[(s, env) for s in segment.symbols],
-                anonymous=True,
                 moved=segment.moved,
             )
+            text = spelled(anonymous=True)
         except NotSpelled as why:
             self.refuse_all(segment, str(why))
             return None
         passes, on_gpu = self.settings.passes(segment.device), segment.device != "cpu"
         stage.segment(segment.name, text.text, passes, on_gpu)
+        if pattern := remarks.wanted(self.settings):
+            remarks.show(spelled(), passes, pattern, line_of, self.settings.explain_fusion)
         try:
             segment.key, executable = compiled(text.text, passes, on_gpu)
         except _core.RinductorError as error:
@@ -427,9 +433,6 @@ _executables = {}
 
 def compiled(text, pipeline, on_gpu=False):
     """The key and the executable of a function, or its program for a GPU; the same text is compiled once in a process, and once on a machine as long as the cache keeps it."""
-    remarks = os.environ.get("RINDUCTOR_REMARKS")
-    if remarks:
-        show_remarks(text, pipeline, remarks)
     key = gpu.key_of(text, pipeline) if on_gpu else _core.text_key(text, pipeline)
     with _lock:
         found = _executables.get(key)
@@ -438,20 +441,6 @@ def compiled(text, pipeline, on_gpu=False):
         with _lock:
             _executables[key] = found
     return key, found
-
-
-def show_remarks(text, pipeline, wanted):
-    """Writes to standard error what passes say they did and did not do, and why: `all`, or what matches a regular expression."""
-    pattern = re.compile("" if wanted in ("1", "all") else wanted)
-
-    def show(remark):
-        if pattern.search(remark.message):
-            print(f"rinductor: {remark.message}", file=sys.stderr)
-
-    try:
-        _core.Module.parse(text, "graph.ir").run(pipeline, on_remark=show)
-    except _core.RinductorError:
-        pass  # whoever compiles it says so
 
 
 def reset():
