@@ -147,7 +147,7 @@ impl<'b, B: Build> F<'b, B> {
     }
     /// Whether there may be [`Build::table`] for these lanes.
     pub fn has_tables(self) -> bool {
-        self.bits == 32 && self.b.machine().vector_bits == 512 && self.lanes() % 16 == 0
+        self.bits == 32 && self.b.machine().vector_bits == 512 && self.lanes().is_multiple_of(16)
     }
     /// Whether the lowest bit is set.
     pub fn odd(self, i: V<B>) -> V<B> {
