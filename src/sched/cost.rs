@@ -1,13 +1,18 @@
 //! What computing a point costs, in units of one addition, and how many bytes a tensor holds.
 
+use crate::dialects::kernels;
 use crate::dialects::loops::{self, Nest};
 use crate::ir::{Block, FloatKind, Ir, Type, TypeData};
 use rinductor_index::{Atom, Expr};
 
-/// Cost of one scalar op. Transcendentals take some ten to twenty instructions a vector; divisions and roots are long-latency ops.
-fn op_cost(name: &str) -> u32 {
+/// Cost of one scalar op by its name. Transcendentals take some ten to twenty instructions a vector; divisions and roots are long-latency ops.
+pub fn op_cost(name: &str) -> u32 {
     match name {
         loops::LoadOp::NAME
+        | kernels::LoadOp::NAME
+        | kernels::AxisOp::NAME
+        | kernels::IndexOp::NAME
+        | kernels::BroadcastOp::NAME
         | loops::IndexOp::NAME
         | loops::YieldOp::NAME
         | loops::PutOp::NAME
