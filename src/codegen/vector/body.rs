@@ -300,7 +300,6 @@ impl<'a, B: Build> Emitter<'a, B> {
                 | kernels::IndexOp::NAME => 0,
                 kernels::ReduceOp::NAME
                 | kernels::ForOp::NAME
-                | kernels::StoreOp::NAME
                 | kernels::AtomicOp::NAME
                 | kernels::PositionOp::NAME => return 1,
                 name if name.starts_with("math.") || name.starts_with("scalar.") => 12,
