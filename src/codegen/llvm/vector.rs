@@ -373,6 +373,26 @@ impl<'c> Build for LlvmBuild<'c> {
     fn scaled(&self, x: V<'c>, i: V<'c>) -> Option<V<'c>> {
         Some(self.intrinsic("llvm.ldexp", &[x.get_type(), i.get_type()], &[x, i]))
     }
+    fn turns(&self) -> bool {
+        true
+    }
+    fn turned(&self, rows: &[V<'c>]) -> Option<Vec<V<'c>>> {
+        // Blocks of two, then of four, …: each round swaps the off-diagonal halves of the blocks.
+        let mut rows = rows.to_vec();
+        let n = rows.len();
+        let mut half = 1;
+        while half < n {
+            for i in (0..n).filter(|i| i & half == 0) {
+                let (a, b) = (rows[i], rows[i + half]);
+                let upper = (0..n).map(|k| if k & half == 0 { k } else { n + k - half });
+                let lower = (0..n).map(|k| if k & half == 0 { k + half } else { n + k });
+                rows[i] = self.shuffle(a, b, &upper.map(|k| k as i64).collect::<Vec<_>>());
+                rows[i + half] = self.shuffle(a, b, &lower.map(|k| k as i64).collect::<Vec<_>>());
+            }
+            half *= 2;
+        }
+        Some(rows)
+    }
     fn table(&self, entries: &[f64; 16], i: V<'c>) -> Option<V<'c>> {
         let float = self.ctx.f32_type();
         let entries = entries.map(|e| float.const_float(e));

@@ -20,6 +20,7 @@ const NOWHERE_BYTES: u32 = 1024;
 const STEP_BYTES: u32 = 4 * 8;
 
 /// What a load, a store or an atomic addresses.
+#[derive(Clone)]
 pub(super) struct Access {
     /// The buffer.
     pub buffer: usize,
@@ -191,6 +192,11 @@ impl<B: Build> Emitter<'_, B> {
             let base = l.base;
             !self.varies(base)
         });
+        if let Some(v) = self.turned_load(op, &a, linear) {
+            let v = from_memory(self.b, v, a.dtype);
+            self.define(result, v, a.dtype, self.level());
+            return Ok(());
+        }
         // A load that nothing guards, of a buffer that the kernel leaves alone, goes up to where its address is known.
         let mut level = self.level();
         if a.guard.is_none() && !self.written[a.buffer] {
@@ -348,6 +354,9 @@ impl<B: Build> Emitter<'_, B> {
             let base = l.base;
             !self.varies(base)
         });
+        if self.turned_store(op, &a, linear, v) {
+            return Ok(());
+        }
         if let Some(l) = linear
             && self.exprs.as_int(l.stride) == Some(1)
         {

@@ -227,9 +227,19 @@ impl<'a, B: Build> Emitter<'a, B> {
         let b = self.b;
         let tile = self.kernel.axes[axis].tile;
         if tile == 1 {
-            let range = Range { axis, first, end: stop, step: 1, reverse: false, runs: true };
-            self.counted_loop(range, Vec::new(), &mut |e, _| e.step_body(None).map(|()| Vec::new()))?;
-            return Ok(());
+            let range = |step| Range { axis, first, end: stop, step, reverse: false, runs: true };
+            return self.steps_together(
+                axis,
+                (first, stop),
+                &mut |e, lanes| {
+                    let group = &mut |e: &mut Self, _| e.turned_steps(axis, lanes).map(|()| Vec::new());
+                    e.counted_loop(range(lanes.into()), Vec::new(), group).map(|_| ())
+                },
+                &mut |e| {
+                    let step = &mut |e: &mut Self, _| e.step_body(None).map(|()| Vec::new());
+                    e.counted_loop(range(1), Vec::new(), step).map(|_| ())
+                },
+            );
         }
         let extent = self.kernel.axes[axis].extent;
         let t = self.exprs.int(tile.into());

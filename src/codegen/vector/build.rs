@@ -323,6 +323,14 @@ pub trait Build: Sized {
     fn scaled(&self, _x: Self::V, _i: Self::V) -> Option<Self::V> {
         None
     }
+    /// Whether there is [`Build::turned`].
+    fn turns(&self) -> bool {
+        false
+    }
+    /// As many vectors as each has lanes: vector i of lanes i, the transpose.
+    fn turned(&self, _rows: &[Self::V]) -> Option<Vec<Self::V>> {
+        None
+    }
     /// The entries of a table of 16 `f32` at the lowest four bits of each lane of `i`, which are 16 or a multiple; None where the machine has no
     /// instruction for it.
     fn table(&self, _entries: &[f64; 16], _i: Self::V) -> Option<Self::V> {

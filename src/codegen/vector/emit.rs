@@ -75,6 +75,8 @@ pub(super) struct Emitter<'a, B: Build> {
     pub mask_count: Option<u32>,
     /// The lowest level at which all lanes of a full step are known to lie inside: below it, nobody has asked yet whether the step is full.
     pub full_level: usize,
+    /// Steps that are taken together.
+    pub turn: Option<super::turn::Turn<B>>,
     /// Zeros on the stack: what is read where nothing may be read, and where stores of inactive lanes go.
     pub nowhere: Option<(V<B>, V<B>)>,
     /// Buffers that the kernel writes.
@@ -109,6 +111,7 @@ impl<'a, B: Build> Emitter<'a, B> {
             mask: None,
             mask_count: None,
             full_level: 0,
+            turn: None,
             nowhere: None,
             written: vec![false; kernel.buffers().count()],
             checks: Vec::new(),

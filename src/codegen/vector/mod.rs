@@ -5,6 +5,7 @@
 //! | `build` | the builder's trait |
 //! | `emit`, `axes`, `body` | the state of emitting a kernel, its loops, its ops |
 //! | `index`, `access`, `atomic` | index expressions; loads and stores; what is combined in memory |
+//! | `turn` | steps taken together, to transpose in registers |
 //! | `arith`, `math`, `reduce` | scalar ops, functions, combiners |
 
 mod access;
@@ -17,6 +18,7 @@ mod emit;
 mod index;
 pub mod math;
 mod reduce;
+mod turn;
 
 use build::{Build, V};
 use rinductor_index::{Expr, Exprs};
