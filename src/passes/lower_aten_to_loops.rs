@@ -77,7 +77,7 @@ fn run(ir: &mut Ir, root: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Cha
         let semantics = rinductor_defs::instantiate(def, &instance, &mut ir.exprs, &setting).map_err(|e| {
             Diagnostic::error(ir.place(ir.op(op).loc), format!("'{name}': {e}")).note(e.span, "in its definition")
         })?;
-        let aliases = result_aliases(def);
+        let aliases = result_aliases(def, ir.num_results(op));
         cx.count("nests", semantics.nests.len() as u64);
         cx.count("lowered", 1);
         emit::replace(ir, op, &semantics, &aliases)?;
@@ -86,9 +86,10 @@ fn run(ir: &mut Ir, root: Op, _: &NoOptions, cx: &mut PassContext) -> Result<Cha
     Ok(changed)
 }
 
-/// Whether each result shares memory with an argument, as the schema's alias annotations say.
-fn result_aliases(def: &OpDef) -> Vec<bool> {
+/// Whether each of the results shares memory with an argument, as the schema's alias annotations say; a list of tensors is as many results.
+fn result_aliases(def: &OpDef, results: usize) -> Vec<bool> {
     match &def.signature {
+        Signature::Schema(sig) if sig.results.len() == 1 => vec![sig.results[0].ty.alias.is_some(); results],
         Signature::Schema(sig) => sig.results.iter().map(|r| r.ty.alias.is_some()).collect(),
         Signature::Named(sig) => vec![def.has_trait("view"); sig.results.len()],
     }

@@ -8,7 +8,8 @@ use super::cost;
 use super::flow::Flow;
 use super::nest::{Load, NestInfo};
 use super::{Decision, Decisions, WhyNot, named};
-use crate::dialects::loops::NestKind;
+use crate::dialects::loops::{self, NestKind};
+use crate::dialects::{aten, func};
 use crate::ir::{Block, Ir, Op, Value};
 use rinductor_index::Expr;
 use rinductor_support::FxHashMap;
@@ -46,6 +47,19 @@ pub struct Group {
     pub maps: FxHashMap<Op, AxisMap>,
     /// Whether there is a reduction.
     pub has_reduction: bool,
+}
+
+/// Whether a nest is a view that is free while what it views exists, and a kernel would store once more: extern ops alone take it, or it is given to the
+/// caller of what an extern op has made.
+fn is_free_view(ir: &Ir, op: Op) -> bool {
+    let is_extern = |op: Op| ir.op_name(op).starts_with("aten.") && !ir.is_op(op, aten::CopyOp::NAME);
+    if !ir.is_op(op, loops::PointwiseOp::NAME) || !loops::PointwiseOp(op).view(ir) {
+        return false;
+    }
+    let users: Vec<Op> = ir.results(op).flat_map(|r| ir.uses(r).map(|(user, _)| user).collect::<Vec<_>>()).collect();
+    let mut sources = ir.ops_named(op, loops::LoadOp::NAME).into_iter().map(|load| ir.def_op(ir.operand(load, 0)));
+    let made_outside = sources.all(|source| source.is_some_and(is_extern));
+    users.iter().all(|&user| is_extern(user) || made_outside && ir.is_op(user, func::ReturnOp::NAME))
 }
 
 /// Grows groups over the nests of one block.
@@ -88,7 +102,7 @@ impl<'a> Grouping<'a> {
         };
         for op in this.order.clone() {
             this.say_apart(op);
-            if this.infos.get(&op).is_some_and(NestInfo::groups) {
+            if this.infos.get(&op).is_some_and(NestInfo::groups) && !is_free_view(this.ir, op) {
                 this.place(op);
             }
         }

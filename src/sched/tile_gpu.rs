@@ -7,13 +7,13 @@
 use super::cost;
 use super::tile::in_order;
 use crate::dialects::kernels::{self, Axis};
-use crate::ir::{Ir, Op};
+use crate::ir::{Ir, Op, TypeData};
 use rinductor_support::FxHashSet;
 
-/// Points of a program where nothing is reduced.
+/// Points of a program where nothing is reduced; twice as many where no element has more than two bytes.
 const POINTS: i64 = 1024;
 /// Points of a program that reduces short rows.
-const ROWS: i64 = 4096;
+const ROWS: i64 = 2048;
 /// Points of a step of a reduction that is walked in several.
 const STEP: i64 = 4096;
 /// The same where there are so few programs that each must have more of memory on its way.
@@ -41,7 +41,10 @@ pub fn choose(ir: &mut Ir, func: Op, axes: &[Axis]) -> Tiles {
     let fixed: Vec<bool> = axes.iter().map(|a| ir.exprs.as_int(a.extent).is_some()).collect();
     let usable: Vec<bool> = (0..n).map(|a| extents[a] > 1 && !in_order(ir, func, axes, a)).collect();
     let accesses = accesses(ir, func, axes);
-    let mut plan = Plan { axes, extents, fixed, usable, accesses, tiles: vec![1; n] };
+    let short = has_short_elements(ir, func);
+    let walks = ir.ops_named(func, kernels::ReduceOp::NAME);
+    let exponentials = walks.into_iter().any(|walk| ir.nested_ops(walk).into_iter().any(|op| ir.is_op(op, "math.exp")));
+    let mut plan = Plan { axes, extents, fixed, usable, accesses, short, exponentials, tiles: vec![1; n] };
     let why = if axes.iter().any(|a| a.reduced) { plan.reduction(ir, func) } else { plan.pointwise() };
     Tiles { tiles: plan.tiles, why }
 }
@@ -78,6 +81,16 @@ fn accesses(ir: &mut Ir, func: Op, axes: &[Axis]) -> Vec<Access> {
     list
 }
 
+/// Whether all buffers of a kernel have elements of two bytes or fewer.
+fn has_short_elements(ir: &Ir, func: Op) -> bool {
+    let args = ir.body(func).map(|b| ir.block_args(b).to_vec()).unwrap_or_default();
+    let types = args.into_iter().map(|a| ir.value_type(a)).filter(|&t| matches!(ir.ty(t), TypeData::MemRef { .. }));
+    types.map(|t| ir.element_type(t)).all(|t| match ir.ty(t) {
+        TypeData::Float(kind) => kind.bits() <= 16,
+        _ => ir.int_width(t).is_some_and(|w| w.0 <= 16),
+    })
+}
+
 struct Plan<'a> {
     axes: &'a [Axis],
     extents: Vec<i64>,
@@ -86,6 +99,10 @@ struct Plan<'a> {
     /// Whether the steps of the axis may be taken at once.
     usable: Vec<bool>,
     accesses: Vec<Access>,
+    /// Whether all elements in memory have two bytes or fewer.
+    short: bool,
+    /// Whether a walk takes exponentials.
+    exponentials: bool,
     tiles: Vec<i64>,
 }
 
@@ -116,8 +133,11 @@ impl Plan<'_> {
         steps.fold(1u64, u64::saturating_mul).min(i64::MAX as u64) as i64
     }
 
-    /// Points of a step of a walk.
+    /// Points of a step of a walk. What takes exponentials needs registers.
     fn step(&self) -> i64 {
+        if self.exponentials {
+            return STEP / 2;
+        }
         if self.programs() < 4 * PROGRAMS { LARGE_STEP } else { STEP }
     }
 
@@ -176,6 +196,9 @@ impl Plan<'_> {
                 "accesses are contiguous along {} and along {}: a tile of both",
                 self.axes[lead].name, self.axes[other].name
             );
+        }
+        if room == POINTS && self.short && self.extents[lead] >= 2 * POINTS {
+            room *= 2;
         }
         self.tiles[lead] = self.fit(lead, room);
         self.fill(room / self.tiles[lead]);

@@ -185,6 +185,12 @@ impl Emit<'_> {
             self.define(result, text, to, dims, level);
             return Ok(());
         }
+        if name == "math.erf" && (scalar::is_small_float(to) || to == DType::F32 && self.is_rounded_soon(result, 4)) {
+            let text = format!("{}({})", self.h.need("_short_erf"), vals[0].text);
+            let text = scalar::rounded(&text, to, self.h);
+            self.define(result, text, to, dims, level);
+            return Ok(());
+        }
         let args: Vec<Arg> = vals.iter().map(|v| Arg { text: &v.text, literal: v.literal }).collect();
         let predicate = self.ir.attr_of(op, "predicate").and_then(|a| self.ir.as_int(a));
         let scalar_op = match from_ir(&name, None, value_type) {
@@ -217,6 +223,20 @@ impl Emit<'_> {
         let small = |v: Value| scalar::is_small_float(self.dtype(v));
         let rounds = |user: Op| self.ir.is_op(user, "arith.truncf") && small(self.ir.result(user, 0));
         few && (small(result) || dtype == DType::F32 && self.ir.uses(result).all(|(user, _)| rounds(user)))
+    }
+
+    /// Whether only sums and products come of a value before they are rounded to a smaller float.
+    fn is_rounded_soon(&self, v: Value, steps: usize) -> bool {
+        let small = |v: Value| scalar::is_small_float(self.dtype(v));
+        steps > 0
+            && self.ir.uses(v).next().is_some()
+            && self.ir.uses(v).all(|(user, _)| match self.ir.op_name(user) {
+                "arith.truncf" => small(self.ir.result(user, 0)),
+                "arith.addf" | "arith.subf" | "arith.mulf" | "arith.negf" => {
+                    self.is_rounded_soon(self.ir.result(user, 0), steps - 1)
+                }
+                _ => false,
+            })
     }
 
     /// A quotient as a product with the inverse, which is computed once for each divisor. The divisor is scaled, so that no inverse is too large or loses digits.

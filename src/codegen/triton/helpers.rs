@@ -50,6 +50,16 @@ const fn library(name: &'static str, needs: &'static [&'static str], text: &'sta
 /// All functions.
 static TABLE: &[Helper] = &[
     plain(
+        "_pick",
+        "def _pick(pointers, which, ALIGNED: tl.constexpr):
+    # One of several pointers of a type.
+    at = pointers[0].to(tl.int64)
+    for k in tl.static_range(1, len(pointers)):
+        at = tl.where(which == k, pointers[k].to(tl.int64), at)
+    return tl.multiple_of(at.to(pointers[0].dtype), ALIGNED)
+",
+    ),
+    plain(
         "_scale",
         "def _scale(x):
     # A power of two that brings a number near one, if it is far from it.
@@ -112,6 +122,34 @@ static TABLE: &[Helper] = &[
         "def _maximum(x, y):
     # The greater; NaN if either is.
     return tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
+",
+    ),
+    library(
+        "_online",
+        &["_maximum"],
+        "def _online(m, s, x):
+    # A maximum and the sum of the exponentials of differences to it, with one more value: of two differences one is 0.
+    e = libdevice.exp(-tl.abs(tl.where(x == m, 0.0, x - m)))
+    return _maximum(m, x), tl.where(x > m, s * e + 1.0, s + e)
+",
+    ),
+    plain(
+        "_short_erf",
+        "def _short_erf(x):
+    # The error function to 5e-7, for what is rounded to fewer digits: a quotient of polynomials where it is not 1 or -1.
+    s = x * x
+    p = 0.000310702744172886
+    p = p * s + 0.0085886986926198
+    p = p * s + 0.06730318814516068
+    p = p * s + 0.3138416111469269
+    p = p * s + 1.1283775568008423
+    q = 1.8252179870614782e-05
+    q = q * s + 0.002179475501179695
+    q = q * s + 0.02467408776283264
+    q = q * s + 0.16353052854537964
+    q = q * s + 0.6114494204521179
+    q = q * s + 1.0
+    return tl.where(tl.abs(x) > 3.832, tl.where(x > 0, 1.0, -1.0), x * p / q)
 ",
     ),
     plain(

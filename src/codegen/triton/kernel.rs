@@ -69,6 +69,8 @@ pub(super) struct Written {
     /// What it is called.
     pub name: String,
     pub text: String,
+    /// The element types of its buffers.
+    pub tensors: Vec<DType>,
     /// The extents of the parallel axes with the points that a program takes.
     pub grid: Vec<(Expr, u32)>,
     /// Numbers of elements of which none may pass 2^31 where offsets are to have 32 bits.
@@ -105,6 +107,8 @@ pub(super) struct Emit<'a> {
     pub last_line: Option<String>,
     /// How often each buffer is still loaded.
     pub loads_left: FxHashMap<Value, usize>,
+    /// Walks that an earlier one has computed.
+    pub done: FxHashSet<Op>,
 }
 
 /// Writes a kernel.
@@ -123,16 +127,43 @@ pub(super) fn write(ir: &Ir, op: Op, h: &mut Helpers) -> Result<Written, Diagnos
     e.block(e.kernel.body)?;
     let grid = e.parallel().into_iter().map(|a| (e.kernel.axes[a].extent, e.axes[a].tile)).collect();
     let points: u64 = e.axes.iter().map(|a| u64::from(a.tile)).product();
-    let warps = match points {
-        0..=32 => 1,
-        33..=64 => 2,
-        65..=2048 => 4,
-        2049..=4096 => 8,
-        _ => 16,
+    let reduced = || e.axes.iter().zip(&e.kernel.axes).filter(|(_, a)| a.kind != AxisKind::Parallel);
+    let work = match (reduced().next().is_some(), reduced().all(|(s, _)| s.whole)) {
+        (false, _) => Work::Points,
+        (true, true) => Work::Rows,
+        (true, false) => Work::Steps,
     };
+    let warps = warps(points, work);
     let name = identifier(&e.kernel.name);
+    let tensors = e.kernel.buffers().map(|b| b.1.dtype).collect();
     let text = e.finish();
-    Ok(Written { name, text, grid, sizes, width: e.width.clone(), warps, checks: e.checks, exprs: e.exprs })
+    Ok(Written { name, text, tensors, grid, sizes, width: e.width.clone(), warps, checks: e.checks, exprs: e.exprs })
+}
+
+/// What a program goes through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// Points, in one step.
+    Points,
+    /// Whole rows, in one step.
+    Rows,
+    /// Rows, in several steps.
+    Steps,
+}
+
+/// The warps of a program. Rows are combined across few warps, where lanes have 32 points each; steps want many loads on their way.
+fn warps(points: u64, work: Work) -> u32 {
+    match (points, work) {
+        (0..=32, _) => 1,
+        (33..=64, _) => 2,
+        (65..=1024, Work::Rows) => 1,
+        (1025..=2048, Work::Rows) => 2,
+        (2049..=4096, Work::Rows) => 4,
+        (4097..=8192, Work::Rows) => 8,
+        (1025..=4096, Work::Steps) | (2049..=4096, _) => 8,
+        (65..=2048, _) => 4,
+        _ => 16,
+    }
 }
 
 impl<'a> Emit<'a> {
@@ -191,6 +222,7 @@ impl<'a> Emit<'a> {
             checks: false,
             last_line: None,
             loads_left,
+            done: FxHashSet::default(),
         }
     }
 

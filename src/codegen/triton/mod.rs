@@ -8,8 +8,10 @@
 //! | `alone` | what makes the module a program: random arguments, `--check`, `--bench` |
 //! | `kernel` | a kernel: parameters, axes, the state of writing it |
 //! | `body`, `access`, `reduce` | its ops; loads, stores, checks of indices; walks |
+//! | `online` | the maximum of rows and the sum of their exponentials in one walk |
 //! | `scalar`, `helpers` | the scalar vocabulary; functions that Triton lacks |
 //! | `same` | which kernels are the same but for names |
+//! | `together` | launches of one kernel on several sets of buffers as one |
 //! | `expr`, `names` | index expressions and names as Python |
 
 mod access;
@@ -22,8 +24,10 @@ mod kernel;
 mod launch;
 mod module;
 mod names;
+mod online;
 mod reduce;
 mod same;
 mod scalar;
+mod together;
 
 pub use module::{Extent, emit};

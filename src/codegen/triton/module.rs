@@ -11,6 +11,7 @@ use super::kernel::{self, Width, Written};
 use super::launch;
 use super::names::{Names, identifier};
 use super::same;
+use super::together;
 use crate::codegen::kernel::{BufferLayout, buffer_layout, contiguous_strides};
 use crate::dialects::loops::map_exprs;
 use crate::dialects::{func, kernels, symbols};
@@ -37,9 +38,9 @@ pub enum Extent {
 pub fn emit(ir: &Ir, infos: &dyn OpInfos, extent: Extent) -> Result<String, Diagnostic> {
     let mut helpers = Helpers::default();
     let mut written: FxHashMap<String, Written> = FxHashMap::default();
-    // The kernels that stand in the module, by their texts without names.
+    // The kernels that stand in the module, by their texts without names, and in order.
     let mut known: FxHashMap<String, String> = FxHashMap::default();
-    let mut text = String::new();
+    let mut order: Vec<String> = Vec::new();
     for op in ir.block_ops(ir.module_body()).filter(|&op| ir.is_op(op, kernels::FuncOp::NAME)) {
         let mut w = kernel::write(ir, op, &mut helpers)?;
         let whole = launch::decorator(&w) + &w.text;
@@ -48,8 +49,7 @@ pub fn emit(ir: &Ir, infos: &dyn OpInfos, extent: Extent) -> Result<String, Diag
             Some(first) => w.name.clone_from(first),
             None => {
                 known.insert(same::without_names(&whole), w.name.clone());
-                text += "\n\n";
-                text += &whole;
+                order.push(name.clone());
             }
         }
         written.insert(name, w);
@@ -68,6 +68,17 @@ pub fn emit(ir: &Ir, infos: &dyn OpInfos, extent: Extent) -> Result<String, Diag
     let call = host.function()?;
     let arguments = host.arguments();
     let device = host.device_name();
+    let mut text = String::new();
+    for w in order.iter().filter_map(|n| written.get(n)) {
+        let together = host.grouped.contains(&w.name);
+        if host.alone.contains(&w.name) || !together {
+            text += &format!("\n\n{}{}", launch::decorator(w), w.text);
+        }
+        if together {
+            helpers.need("_pick");
+            text += &format!("\n\n{}", together::text(w));
+        }
+    }
     let name = ir.symbol_name(function).unwrap_or("forward");
     let mut out = format!("\"\"\"The function {name}, as kernels for Triton: call(args) runs it.\"\"\"\n\n");
     if call.contains("@functools") {
@@ -77,7 +88,7 @@ pub fn emit(ir: &Ir, infos: &dyn OpInfos, extent: Extent) -> Result<String, Diag
     if helpers.library {
         out += "from triton.language.extra import libdevice\n";
     }
-    out += &launch::preamble(&device, !written.is_empty());
+    out += &launch::preamble(&device, !written.is_empty(), !host.grouped.is_empty());
     out += &helpers.text();
     out += &text;
     out += &call;
@@ -97,11 +108,11 @@ pub fn emit(ir: &Ir, infos: &dyn OpInfos, extent: Extent) -> Result<String, Diag
 }
 
 /// The host function while it is written.
-struct Host<'a> {
-    ir: Ir,
+pub(super) struct Host<'a> {
+    pub ir: Ir,
     func: Op,
     infos: &'a dyn OpInfos,
-    written: &'a FxHashMap<String, Written>,
+    pub written: &'a FxHashMap<String, Written>,
     names: Names,
     /// Variables of buffers with memory of their own, and of views that were made.
     vars: FxHashMap<Value, String>,
@@ -109,7 +120,14 @@ struct Host<'a> {
     bound: FxHashMap<String, String>,
     /// Buffers that wait for their first use to be allocated.
     waiting: FxHashSet<Value>,
-    lines: Vec<String>,
+    pub lines: Vec<String>,
+    /// Ops that were written before their turn.
+    pub done: FxHashSet<Op>,
+    /// Kernels that are launched for one set of buffers, and those that are for several.
+    alone: FxHashSet<String>,
+    pub grouped: FxHashSet<String>,
+    /// Arguments whose memory kernels are given.
+    launched: Vec<Value>,
     /// Functions for constant data, above `call`.
     constants: String,
     uses_strided: bool,
@@ -131,6 +149,10 @@ impl<'a> Host<'a> {
             bound: FxHashMap::default(),
             waiting: FxHashSet::default(),
             lines: Vec::new(),
+            done: FxHashSet::default(),
+            alone: FxHashSet::default(),
+            grouped: FxHashSet::default(),
+            launched: Vec::new(),
             constants: String::new(),
             uses_strided: false,
         }
@@ -186,8 +208,11 @@ impl<'a> Host<'a> {
         };
         let ops = self.ir.block_op_list(body);
         let frees = self.last_uses(&ops);
+        let effects: Vec<_> = ops.iter().map(|&op| self.effects(op)).collect();
         for (k, &op) in ops.iter().enumerate() {
-            self.op(op)?;
+            if !self.done.contains(&op) && !self.launch_together(&ops, &effects, k)? {
+                self.op(op)?;
+            }
             let gone: Vec<String> =
                 frees.get(k).into_iter().flatten().filter_map(|v| self.vars.get(v)).cloned().collect();
             if !gone.is_empty() && k + 1 < ops.len() {
@@ -223,6 +248,16 @@ impl<'a> Host<'a> {
         if names_device {
             lines.push("device = torch.device(\"cuda\", index) if index >= 0 else torch.device(\"cpu\")".into());
         }
+        if !self.launched.is_empty() {
+            let mut places = Vec::new();
+            for v in self.launched.clone() {
+                places.push(self.place_in_memory(v)?);
+            }
+            let all = places.join(" | ");
+            let all = if places.len() == 1 && !all.contains(' ') { all } else { format!("({all})") };
+            lines.push(format!("if {all} & 15:"));
+            lines.push("    index = UNALIGNED".into());
+        }
         lines.append(&mut self.lines);
         text += "\n\ndef check(args):\n    \"\"\"Raises an error if the arguments do not lie as the kernels expect.\"\"\"\n";
         if checks.is_empty() {
@@ -241,6 +276,16 @@ impl<'a> Host<'a> {
         text += &format!("\n\ndef call(args):\n    \"\"\"Checks the arguments, and runs @{name}.\"\"\"\n");
         text += "    check(args)\n    return run(args)\n";
         Ok(text)
+    }
+
+    /// The address from which kernels count in the memory of an argument.
+    fn place_in_memory(&mut self, v: Value) -> Result<String, Diagnostic> {
+        let (var, own) = (self.vars[&v].clone(), self.layout_at(v, self.func)?);
+        Ok(match self.ir.exprs.as_int(own.offset) {
+            Some(0) => format!("{var}.data_ptr()"),
+            Some(n) => format!("{var}.data_ptr() - {}", n.saturating_mul(own.dtype.size() as i64)),
+            None => format!("{var}.data_ptr() - {} * {}", self.expr(own.offset).factor_text(), own.dtype.size()),
+        })
     }
 
     /// Where the function runs if no argument says it.
@@ -304,7 +349,7 @@ impl<'a> Host<'a> {
     }
 
     /// The buffer whose memory a value is in.
-    fn root(&self, mut v: Value) -> Value {
+    pub fn root(&self, mut v: Value) -> Value {
         while let Some(op) = self.ir.def_op(v).filter(|&op| self.ir.is_op(op, kernels::ViewOp::NAME)) {
             v = self.ir.operand(op, 0);
         }
@@ -334,7 +379,7 @@ impl<'a> Host<'a> {
         list
     }
 
-    fn op(&mut self, op: Op) -> Result<(), Diagnostic> {
+    pub fn op(&mut self, op: Op) -> Result<(), Diagnostic> {
         match self.ir.op_name(op) {
             kernels::AllocOp::NAME => self.alloc(op),
             kernels::DeallocOp::NAME | kernels::ViewOp::NAME | kernels::SizeOp::NAME | kernels::NoneOp::NAME => Ok(()),
@@ -416,41 +461,25 @@ impl<'a> Host<'a> {
         }
         let (own, view) = (self.layout_at(root, op)?, self.layout_at(v, op)?);
         let shift = self.ir.exprs.sub(view.offset, own.offset);
-        let argument = self.ir.def_op(root).is_none();
-        let place = match (argument, self.ir.exprs.as_int(shift)) {
-            (true, Some(0)) => format!("{base}.storage_offset()"),
-            (true, _) => format!("{base}.storage_offset() + {}", self.expr(shift).text),
-            (false, _) => self.expr(shift).text,
+        let shift = match self.ir.exprs.as_int(shift) {
+            Some(0) => String::new(),
+            _ => format!(", {}", self.expr(shift).text),
         };
-        Ok(format!("{base}.as_strided({}, {}, {place})", self.tuple(&view.sizes), self.tuple(&view.strides)))
+        Ok(format!("reinterpret({base}, {}, {}{shift})", self.tuple(&view.sizes), self.tuple(&view.strides)))
     }
 
     fn launch(&mut self, op: Op) -> Result<(), Diagnostic> {
         let name = kernels::LaunchOp(op).callee(&self.ir).to_string();
         let written = self.written;
         let Some(w) = written.get(&name) else { return Err(self.error(op, format!("no kernel @{name}"))) };
-        let (mut args, mut integers) = (Vec::new(), Vec::new());
+        let args = self.buffers_of(op)?;
+        let mut integers = Vec::new();
         for v in self.ir.operand_list(op) {
             if matches!(self.ir.ty(self.ir.value_type(v)), TypeData::Index) {
                 integers.push(self.integer(v, op)?);
-                continue;
             }
-            if !integers.is_empty() {
-                return Err(self.error(op, "takes a buffer behind a number"));
-            }
-            let root = self.root(v);
-            self.ready(root, op)?;
-            let var = self.vars.get(&root).cloned();
-            let var = var.ok_or_else(|| self.error(op, "a buffer that nothing defines"))?;
-            let own = self.layout_at(root, op)?;
-            // Kernels count from the start of the memory.
-            args.push(if self.ir.exprs.as_int(own.offset) == Some(0) {
-                var
-            } else {
-                let offset = self.expr(own.offset).factor_text();
-                format!("{var}.as_strided((1,), (1,), {var}.storage_offset() - {offset})")
-            });
         }
+        self.alone.insert(w.name.clone());
         let symbols = self.symbols_of(op, &name)?;
         let on_host =
             |e: Expr| expr::on_host(&w.exprs, e, |s| symbols.get(s).cloned().unwrap_or_else(|| identifier(s)));
@@ -483,6 +512,37 @@ impl<'a> Host<'a> {
         let integers: String = integers.iter().map(|n| format!(", {n}")).collect();
         self.lines.push(format!("{}({grid}, index, stream, ({tensors}){integers})", w.name));
         Ok(())
+    }
+
+    /// What a launch is given as buffers.
+    pub fn buffers_of(&mut self, op: Op) -> Result<Vec<String>, Diagnostic> {
+        let mut args = Vec::new();
+        let mut numbers = false;
+        for v in self.ir.operand_list(op) {
+            if matches!(self.ir.ty(self.ir.value_type(v)), TypeData::Index) {
+                numbers = true;
+                continue;
+            }
+            if numbers {
+                return Err(self.error(op, "takes a buffer behind a number"));
+            }
+            let root = self.root(v);
+            self.ready(root, op)?;
+            let var = self.vars.get(&root).cloned();
+            let var = var.ok_or_else(|| self.error(op, "a buffer that nothing defines"))?;
+            let own = self.layout_at(root, op)?;
+            if self.ir.def_op(root).is_none() && !self.launched.contains(&root) {
+                self.launched.push(root);
+            }
+            // Kernels count from the start of the memory.
+            args.push(if self.ir.exprs.as_int(own.offset) == Some(0) {
+                var
+            } else {
+                let offset = self.expr(own.offset).factor_text();
+                format!("reinterpret({var}, (1,), (1,), -{offset})")
+            });
+        }
+        Ok(args)
     }
 
     /// What the symbols of a kernel are at a launch.
@@ -519,7 +579,7 @@ impl<'a> Host<'a> {
 
     fn external(&mut self, op: Op) -> Result<(), Diagnostic> {
         let view = kernels::ExternOp(op);
-        let name = view.callee(&self.ir).to_string();
+        let callee = view.callee(&self.ir).to_string();
         let outs = usize::try_from(view.outs(&self.ir)).unwrap_or(0);
         let operands = self.ir.operand_list(op);
         let (ins, results) = operands.split_at(operands.len().saturating_sub(outs));
@@ -535,7 +595,7 @@ impl<'a> Host<'a> {
             Some(AttrData::Dict(d)) => *d,
             _ => self.ir.empty_dict(),
         };
-        let call = external::call(&self.ir, &name, self.infos.def(&name), props, &texts);
+        let call = external::call(&self.ir, &callee, self.infos.def(&callee), props, &texts);
         let call = call.map_err(|text| self.error(op, text))?;
         let mut targets = Vec::new();
         let mut after = Vec::new();
@@ -549,8 +609,14 @@ impl<'a> Host<'a> {
             if root == v && self.waiting.remove(&v) {
                 // The op makes the memory; if it lies otherwise than it should, it is copied.
                 let name = self.vars[&v].clone();
-                self.uses_strided = true;
-                after.push(format!("{name} = strided({name}, {})", self.tuple(&layout.strides)));
+                if !external::lies_in_order(&callee) {
+                    self.uses_strided = true;
+                    after.push(format!("{name} = strided({name}, {})", self.tuple(&layout.strides)));
+                    if !self.written.is_empty() && !external::makes_memory(&callee) {
+                        after.push(format!("if {name}.data_ptr() & 15:"));
+                        after.push("    index = UNALIGNED".into());
+                    }
+                }
                 targets.push(name);
             } else {
                 let name = self.names.fresh("result");

@@ -21,7 +21,7 @@ impl Emit<'_> {
     }
 
     /// Threads wait for each other where a walk reads what others may have written.
-    fn wait_before(&mut self, op: Op) {
+    pub fn wait_before(&mut self, op: Op) {
         let reads = self.ir.ops_named(op, kernels::LoadOp::NAME);
         if reads.into_iter().any(|l| self.dirty.contains(&self.ir.operand(l, 0))) {
             self.line("tl.debug_barrier()".into());
@@ -42,7 +42,7 @@ impl Emit<'_> {
     }
 
     /// Opens the loops over axes that one step does not hold; gives their headers.
-    fn open_loops(&mut self, axes: &[usize], reverse: bool) -> Vec<String> {
+    pub fn open_loops(&mut self, axes: &[usize], reverse: bool) -> Vec<String> {
         let mut headers = Vec::new();
         for &a in axes {
             if self.axes[a].whole {
@@ -74,7 +74,7 @@ impl Emit<'_> {
         headers
     }
 
-    fn close_loops(&mut self, headers: Vec<String>) {
+    pub fn close_loops(&mut self, headers: Vec<String>) {
         for header in headers.into_iter().rev() {
             self.close(header);
         }
@@ -82,7 +82,14 @@ impl Emit<'_> {
 
     /// `kernels.reduce`.
     pub fn reduce(&mut self, op: Op) -> Result<(), Diagnostic> {
+        if self.done.contains(&op) {
+            return Ok(());
+        }
         let axes = self.walked(op)?;
+        let loops = axes.iter().any(|&a| !self.axes[a].whole);
+        if loops && let Some(sum) = self.sum_of_exponentials(op) {
+            return self.online(op, sum, &axes);
+        }
         let body = self.ir.body(op).ok_or_else(|| self.error(op, "the body must be one block"))?;
         let end = self.ir.last_op(body).ok_or_else(|| self.error(op, "the body is empty"))?;
         let yielded: Vec<Value> = self.ir.operands(end).collect();
@@ -96,7 +103,6 @@ impl Emit<'_> {
             let dims = values.iter().fold(over, |d, &v| d | self.dims_of_type(v));
             combiners.push((c, self.dtype(values[0]), values.to_vec(), dims));
         }
-        let loops = axes.iter().any(|&a| !self.axes[a].whole);
         self.wait_before(op);
         self.forget_written(op, &axes);
         let mut results: Vec<Val> = Vec::new();
@@ -198,13 +204,13 @@ impl Emit<'_> {
     }
 
     /// The dimensions along which the type of a value varies.
-    fn dims_of_type(&self, v: Value) -> u32 {
+    pub fn dims_of_type(&self, v: Value) -> u32 {
         let shape = self.ir.shape(self.ir.value_type(v)).unwrap_or_default();
         shape.iter().enumerate().filter(|(_, n)| **n > 1).fold(0, |d, (a, _)| d | self.bit(a))
     }
 
     /// A value in all lanes of `dims`, and what changes nothing in those outside.
-    fn filled(&mut self, v: &Val, mask: &[String], identity: &str, dims: u32) -> String {
+    pub fn filled(&mut self, v: &Val, mask: &[String], identity: &str, dims: u32) -> String {
         let mut text = if v.literal { format!("tl.full((), {}, {})", v.text, held(v.dtype)) } else { v.text.clone() };
         if v.dims & dims != dims {
             text = format!("tl.broadcast_to({text}, {})", self.shape(dims));
@@ -280,7 +286,7 @@ impl Emit<'_> {
     }
 
     /// All lanes along `over` as one. `full` vary along all of `dims`.
-    fn across(&mut self, c: Combiner, dtype: DType, full: &[String], dims: u32, over: u32) -> Vec<String> {
+    pub fn across(&mut self, c: Combiner, dtype: DType, full: &[String], dims: u32, over: u32) -> Vec<String> {
         if over == 0 {
             return full.to_vec();
         }

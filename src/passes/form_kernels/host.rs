@@ -242,10 +242,16 @@ impl Former {
         let Some(view) = layout::as_view(ir, nest, &layout_of) else { return false };
         let result = ir.result(nest.op, 0);
         let returned = ir.uses(result).any(|(user, _)| ir.is_op(user, func::ReturnOp::NAME));
-        if returned {
-            if !loops::PointwiseOp(nest.op).view(ir) {
-                return false; // memory of its own, by the meaning of the op that it comes from
-            }
+        // A library is faster on some layouts than on others: it gets the one that the graph says.
+        let given = ir.uses(result).any(|(user, _)| {
+            NestKind::of(ir, user).is_none()
+                && !ir.is_op(user, func::ReturnOp::NAME)
+                && !ir.is_op(user, aten::CopyOp::NAME)
+        });
+        if returned && !loops::PointwiseOp(nest.op).view(ir) {
+            return false; // memory of its own, by the meaning of the op that it comes from
+        }
+        if returned || given {
             let wanted = strides_of(ir, ir.value_type(result));
             let fits = wanted.is_some_and(|(strides, _)| {
                 layout::same_places(ir, &view.sizes, (&view.strides, view.offset), (&strides, view.offset))

@@ -30,6 +30,33 @@ def case(*inputs, dynamic=False, other=None, name=None, tolerance=None, compile_
     return register
 
 
+@case(*[lambda: torch.randn(16, 32)] * 3, *[lambda: torch.randn(64, 32)] * 3, name="sets_of_tensors")
+def sets(*tensors):
+    return [t * 0.9 + 1 for t in tensors]
+
+
+@case(lambda: torch.randn(4, 8), lambda: torch.randn(8), other=[lambda: torch.randn(3, 10000), lambda: torch.randn(10000)], dynamic=True)
+def softmax_of_products(x, w):
+    return torch.softmax(x * w, -1).sum(0)
+
+
+@case(lambda: torch.randn(3, 9001), lambda: torch.randint(9001, (3,)), name="cross_entropy_long")
+def cross_entropy_of_long_rows(x, t):
+    x = torch.cat([x[:1], x[1:2] - 1e4, torch.full_like(x[:1], -200.0)])
+    return F.cross_entropy(x, t), torch.logsumexp(torch.where(x > 2, float("-inf"), x), -1)
+
+
+@case(lambda: torch.randn(2, 9001).masked_fill(torch.arange(9001) < 9000, float("-inf")), name="online_infinities")
+def online_infinities(x):
+    y = torch.cat([x, torch.full_like(x[:1], float("-inf")), x[:1].nan_to_num(float("nan"), neginf=0.0, posinf=1.0), -x[:1]])
+    return torch.softmax(y, -1)
+
+
+@case(lambda: (torch.randn(4, 3000) * 3).to(torch.bfloat16), tolerance=2e-2)
+def gelu_bf16(x):
+    return F.gelu(torch.cat([x, x * 100]))
+
+
 def r(*sizes, dtype=torch.float32):
     return lambda: torch.randn(sizes).to(dtype)
 
@@ -399,6 +426,8 @@ def compile_kernels(fn, inputs, other, dynamic, tolerance, compile_only, trainin
             if p.is_constexpr:
                 signature[p.name] = "constexpr"
                 constants[p.name] = v
+            elif isinstance(v, tuple):
+                signature[p.name] = tuple(words[t.dtype] for t in v)
             elif isinstance(v, torch.Tensor):
                 signature[p.name] = words[v.dtype]
             else:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from . import _core, cudagraphs, dump, gpu, kept, partition, remarks, wrapper
+from . import _core, cudagraphs, dump, gpu, kept, layouts, partition, products, remarks, wrapper
 from .export import function_text
 from .partition import Segment
 from .spelling import NotSpelled
@@ -122,6 +122,7 @@ def aot(settings, compiler):
 
     def part(joint, joint_inputs, **kwargs):
         random(joint, settings)
+        for_matrix_units(joint, layouts_too=False)
         return min_cut_rematerialization_partition(joint, joint_inputs, compiler="inductor", **kwargs)
 
     def front(gm, example_inputs, **_):
@@ -138,6 +139,14 @@ def aot(settings, compiler):
             return autograd(gm, example_inputs)
 
     return front
+
+
+def for_matrix_units(gm, layouts_too=True):
+    """Gives products and convolutions on a GPU the sizes and layouts that its matrix units want."""
+    products.pad(gm)
+    layouts.split_biases(gm)
+    if layouts_too:
+        layouts.channels_last(gm)
 
 
 def decompositions():
@@ -285,6 +294,8 @@ class Compiler:
         """The source of the function, and what became of the graph."""
         stage = dump.Stage(self.settings.dump_dir, f"{self.number:03}-{self.kind}")
         stage.graph(self.gm)
+        if self.kind == "infer":
+            for_matrix_units(self.gm)
         partition.sink_copies(self.gm)
         if self.kind == "infer":
             shared = partition.share_views(self.gm)

@@ -1,9 +1,14 @@
 """Segments for a GPU: modules of Triton kernels, which `src/codegen/triton` writes. Equal ones are one module of Python in a process."""
 
+import concurrent.futures
+import functools
 import hashlib
 import linecache
+import os
 import sys
 import types
+
+import torch
 
 from . import _core
 
@@ -24,11 +29,20 @@ class Program:
         module.__file__ = filename
         sys.modules[name] = module
         exec(compile(source, filename, "exec"), module.__dict__)
-        self.kernels = source.count("\n@launched(")
+        self.kernels = source.count("\n@launched")
+        if self.kernels and module.CUDA:
+            with torch.cuda.device(module.DEVICE):
+                module.prepare(threads())
         #: Takes a list of arguments, which it empties, and checks how they lie.
         self.call = module.call
         #: The same without the check.
         self.run = module.run
+
+
+@functools.cache
+def threads():
+    """The threads in which Triton compiles kernels side by side: LLVM and the assembler let others run meanwhile."""
+    return concurrent.futures.ThreadPoolExecutor(min(16, os.cpu_count() or 1), thread_name_prefix="rinductor-triton")
 
 
 def key_of(text, pipeline):

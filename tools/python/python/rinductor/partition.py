@@ -40,6 +40,8 @@ UNLIKE = {
 }
 #: Ops whose sizes depend on data though torch does not say so.
 UNTAGGED = {"aten._unique"}
+#: Calls of libraries that a module of kernels for a GPU makes itself, so that it need not be left for them.
+CALLED_BY_MODULES = {"aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm", "aten.convolution", "aten.convolution_backward"}
 #: Random ops whose numbers follow from a seed that they are given.
 SEEDED = {"prims.inductor_random", "prims.inductor_randint", "prims.inductor_lookup_seed"}
 
@@ -146,6 +148,12 @@ def is_moved(node, device):
     return isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.dim() == 0 and device != "cpu"
 
 
+def is_called_by_modules(node):
+    """Whether a node is a call of a library that a module of kernels makes."""
+    device = device_of(node) if isinstance(node.target, torch._ops.OpOverload) and op_name(node.target) in CALLED_BY_MODULES else None
+    return device is not None and device.startswith("cuda")
+
+
 def unsupported(value):
     """Why kernels cannot have a tensor, if so."""
     if value.dtype not in COMPILED:
@@ -207,7 +215,7 @@ class Judge:
         how = treatment(name)
         if how is None:
             return "no dialect has it"
-        if how == "extern":
+        if how == "extern" and not is_called_by_modules(node):
             return "a library's kernel"
         if how == "opaque":
             return "it has no definition"
@@ -402,9 +410,9 @@ def plan(gm, refused):
             calls.setdefault(level[node], []).append(node)
     reasons = {n: judge.reason(n) for ns in calls.values() for n in ns}
     for k, segment in list(segments.items()):
-        if all(is_view(n) for n in segment.nodes):
-            # Nothing to compute: torch makes views as well.
-            reasons |= dict.fromkeys(segment.nodes, "a view alone")
+        if all(is_view(n) or is_called_by_modules(n) for n in segment.nodes):
+            # Nothing to compute: torch makes views as well, and calls libraries.
+            reasons |= {n: "a view alone" if is_view(n) else "a library's kernel" for n in segment.nodes}
             calls[segment.level] = segment.nodes + calls.get(segment.level, [])
             del segments[k]
     steps = []
