@@ -388,7 +388,7 @@ impl<'a> Grouping<'a> {
 
     /// Says why an op is not fused with what makes its tensors, where one of the two can be in no group.
     fn say_apart(&mut self, op: Op) {
-        if !self.decisions.wanted() || self.ir.is_op(op, crate::dialects::func::ReturnOp::NAME) {
+        if !self.decisions.wanted() || self.ir.is_op(op, func::ReturnOp::NAME) {
             return;
         }
         let groups = |o: Op| self.infos.get(&o).is_some_and(NestInfo::groups);
