@@ -110,9 +110,17 @@ impl Kernel {
         self.axes.iter().position(|a| a.name == name)
     }
 
-    /// The axis with a tile above 1.
+    /// The axis whose tile is the lanes of a vector: the one with a tile above 1 that is not taken in rows.
     pub fn tile_axis(&self) -> Option<usize> {
-        self.axes.iter().position(|a| a.tile > 1)
+        let rows = self.row_axis();
+        (0..self.axes.len()).find(|&a| self.axes[a].tile > 1 && Some(a) != rows)
+    }
+
+    /// Where several axes have a tile, the innermost parallel one: its tile is so many rows of lanes.
+    pub fn row_axis(&self) -> Option<usize> {
+        let several = self.axes.iter().filter(|a| a.tile > 1).count() > 1;
+        let innermost = self.axes.iter().rposition(|a| a.kind == AxisKind::Parallel)?;
+        (several && self.axes[innermost].tile > 1).then_some(innermost)
     }
 
     /// The buffers, in order.

@@ -20,6 +20,8 @@ use crate::ir::{Ir, Op, Value};
 
 /// The greatest tile that is a vector.
 const MAX_TILE: u32 = 1024;
+/// The most rows of a step.
+const MAX_ROWS: u32 = 16;
 
 /// What is known of a kernel beside its code.
 #[derive(Clone, Debug)]
@@ -173,12 +175,16 @@ fn emit_kernel(b: &LlvmBuild, ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) -> Re
         ));
     }
     let tiled: Vec<&str> = kernel.axes.iter().filter(|a| a.tile > 1).map(|a| a.name.as_str()).collect();
-    if tiled.len() > 1 {
+    if tiled.len() > 2 || (tiled.len() == 2 && kernel.row_axis().is_none()) {
         let text = format!(
-            "kernel @{}: a CPU kernel has at most one axis with a tile above 1, here {}",
+            "kernel @{}: on a CPU two axes may have a tile above 1 where one is the innermost parallel axis, else one, here {}",
             kernel.name,
             tiled.join(" and ")
         );
+        return Err(Diagnostic::error(place(), text));
+    }
+    if let Some(axis) = kernel.row_axis().map(|a| &kernel.axes[a]).filter(|a| a.tile > MAX_ROWS) {
+        let text = format!("kernel @{}: at most {MAX_ROWS} rows, here axis {} has {}", kernel.name, axis.name, axis.tile);
         return Err(Diagnostic::error(place(), text));
     }
     if let Some(axis) = kernel.axes.iter().find(|a| a.tile > MAX_TILE) {

@@ -147,6 +147,11 @@ impl<'a, B: Build> Emitter<'a, B> {
             let steps = self.exprs.ceildiv(self.kernel.axes[axis].extent, tile);
             if self.exprs.as_int(steps) == Some(1) {
                 self.axes[axis] = Some((b.i64(0), 0));
+                if self.kernel.row_axis() == Some(axis) {
+                    // One step has a number of points that is known.
+                    let rows = self.exprs.as_int(self.kernel.axes[axis].extent);
+                    self.rows = rows.map_or(1, |n| n as u32);
+                }
             } else {
                 nest.push((axis, steps));
             }
@@ -240,6 +245,10 @@ impl<'a, B: Build> Emitter<'a, B> {
                     e.counted_loop(range(1), Vec::new(), step).map(|_| ())
                 },
             );
+        }
+        if self.kernel.row_axis() == Some(axis) {
+            let (first, stop) = (b.imul(first, b.i64(tile.into())), b.imul(stop, b.i64(tile.into())));
+            return self.row_steps(axis, first, stop, &mut |e, _| e.step_body(None).map(|()| Vec::new()));
         }
         let extent = self.kernel.axes[axis].extent;
         let t = self.exprs.int(tile.into());

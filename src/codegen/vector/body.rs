@@ -6,7 +6,7 @@ use rinductor_support::Diagnostic;
 
 use super::arith;
 use super::axes::{LoopBody, Range};
-use super::build::{Build, Convert, IntPredicate, V};
+use super::build::{Build, Convert, IntPredicate, V, Math};
 use super::emit::{Emitter, LANE, is_supported};
 use super::reduce::rounded;
 use crate::codegen::combiner::Combiner;
@@ -28,12 +28,18 @@ struct Walk {
     tiled: bool,
     /// How many steps of the tiled axis are taken at once.
     unroll: u32,
+    /// How many rows are reduced side by side: for each there are carried values.
+    rows: u32,
 }
 
 impl<'a, B: Build> Emitter<'a, B> {
     /// The ops of a block up to its terminator.
     pub fn emit_block(&mut self, block: Block) -> Result<(), Diagnostic> {
-        for op in self.ir.block_op_list(block) {
+        let ops = self.ir.block_op_list(block);
+        if self.rows > 1 {
+            return self.emit_in_rows(&ops);
+        }
+        for op in ops {
             self.emit_op(op)?;
         }
         Ok(())
@@ -44,11 +50,16 @@ impl<'a, B: Build> Emitter<'a, B> {
         let results = self.ir.results(op);
         results.len() > 0
             && results.into_iter().all(|r| {
-                self.env.get(&r).is_some_and(|v| self.is_valid(v) && v.level < self.level() && self.b.lanes(v.v) == 1)
+                let v = self.env.get(&self.key(r));
+                v.is_some_and(|v| self.is_valid(v) && v.level < self.level() && self.b.lanes(v.v) == 1)
             })
     }
 
-    fn emit_op(&mut self, op: Op) -> Result<(), Diagnostic> {
+    /// Emits an op, for the current row.
+    pub fn emit_op(&mut self, op: Op) -> Result<(), Diagnostic> {
+        if self.fused.contains(&op) {
+            return Ok(());
+        }
         let name = self.ir.op_name(op);
         self.b.about(self.ir, op);
         match name {
@@ -81,21 +92,27 @@ impl<'a, B: Build> Emitter<'a, B> {
                 if self.is_tiled(axis) {
                     let lane = self.exprs.dim(LANE);
                     e = self.exprs.add(e, lane);
+                } else if self.row > 0 && self.kernel.row_axis() == Some(axis) {
+                    let row = self.exprs.int(self.row.into());
+                    e = self.exprs.add(e, row);
                 }
-                self.index.insert(self.ir.result(op, 0), e);
+                let key = self.key(self.ir.result(op, 0));
+                self.index.insert(key, e);
                 Ok(())
             }
             kernels::IndexOp::NAME => {
                 let e = self.mapped(op, 0).and_then(|m| m.first().copied());
                 let e = e.ok_or_else(|| self.error(op, "no index expression"))?;
-                self.index.insert(self.ir.result(op, 0), e);
+                let key = self.key(self.ir.result(op, 0));
+                self.index.insert(key, e);
                 Ok(())
             }
             kernels::BroadcastOp::NAME => {
                 let broadcast = kernels::BroadcastOp(op);
                 let (from, result) = (broadcast.value(self.ir), broadcast.result(self.ir));
-                if let Some(&e) = self.index.get(&from) {
-                    self.index.insert(result, e);
+                if let Some(&e) = self.index.get(&self.key(from)) {
+                    let key = self.key(result);
+                    self.index.insert(key, e);
                     return Ok(());
                 }
                 let v = self.get(from);
@@ -213,7 +230,7 @@ impl<'a, B: Build> Emitter<'a, B> {
         let body = self.ir.body(op).ok_or_else(|| self.error(op, "the body must be one block"))?;
         let tiled = axes.iter().any(|&a| self.is_tiled(a));
         let yielded: Vec<Value> = self.ir.last_op(body).map(|y| self.ir.operand_list(y).to_vec()).unwrap_or_default();
-        let mut walk = Walk { op, axes, body, combiners: Vec::new(), reverse: false, tiled, unroll: 1 };
+        let mut walk = Walk { op, axes, body, combiners: Vec::new(), reverse: false, tiled, unroll: 1, rows: 1 };
         let mut carried = Vec::new();
         if let Some(reduce) = kernels::ReduceOp::cast(self.ir, op) {
             let mut at = 0;
@@ -227,10 +244,19 @@ impl<'a, B: Build> Emitter<'a, B> {
             if results != self.ir.num_results(op) || at != yielded.len() {
                 return Err(self.error(op, "the combiners do not fit the values yielded and the results"));
             }
+            if self.ir.results(op).any(|r| self.differs_by_row(r)) {
+                walk.rows = self.rows;
+            }
+            for (&c, &y) in walk.combiners.iter().zip(&yielded).filter(|(c, _)| c.0.takes() == 1) {
+                self.fused.extend(self.product_of_sum(body, c, y));
+            }
             walk.unroll = self.unroll(&walk);
             let lanes = self.kept_lanes(&walk);
-            carried = walk.combiners.iter().flat_map(|&(c, d)| c.identity(self.b, d, lanes)).collect();
+            carried = self.identities(&walk, lanes);
         } else {
+            if self.rows > 1 {
+                return Err(self.error(op, "a kernel with rows has no such walk"));
+            }
             walk.reverse = kernels::ForOp(op).reverse(self.ir);
             let args = self.ir.block_args(body).to_vec();
             if args.len() != self.ir.num_operands(op)
@@ -253,24 +279,36 @@ impl<'a, B: Build> Emitter<'a, B> {
             }
             return Ok(());
         }
-        let mut results = self.ir.results(op);
         let mut kept = &kept[..];
-        for &(c, dtype) in &walk.combiners {
-            let (mine, rest) = kept.split_at(c.width());
-            kept = rest;
-            let mine = if walk.tiled { c.across(self.b, dtype, mine) } else { mine.to_vec() };
-            for (v, d) in mine.into_iter().zip(c.kept(dtype)) {
-                let r = results.next().expect("the number of results was compared");
-                let v = rounded(self.b, v, d);
-                self.define(r, v, d, level);
+        for row in 0..walk.rows {
+            self.row = row;
+            let mut results = self.ir.results(op);
+            for &(c, dtype) in &walk.combiners {
+                let (mine, rest) = kept.split_at(c.width());
+                kept = rest;
+                let mine = if walk.tiled { c.across(self.b, dtype, mine) } else { mine.to_vec() };
+                for (v, d) in mine.into_iter().zip(c.kept(dtype)) {
+                    let r = results.next().expect("the number of results was compared");
+                    let v = rounded(self.b, v, d);
+                    self.define(r, v, d, level);
+                }
             }
         }
+        self.row = 0;
         Ok(())
+    }
+
+    /// What a reduction keeps before its first point, row by row.
+    fn identities(&self, walk: &Walk, lanes: u32) -> Vec<V<B>> {
+        let row = || walk.combiners.iter().flat_map(|&(c, d)| c.identity(self.b, d, lanes));
+        (0..walk.rows).flat_map(|_| row()).collect()
     }
 
     /// Lanes of a value of a type that varies along the tiled axis, or 1.
     fn lanes_of_type(&self, v: Value) -> u32 {
-        let varies = self.ir.shape(self.ir.value_type(v)).is_some_and(|s| s.iter().any(|&n| n > 1));
+        let axis = self.kernel.tile_axis();
+        let shape = self.ir.shape(self.ir.value_type(v));
+        let varies = axis.zip(shape).is_some_and(|(a, s)| s.get(a).is_some_and(|&n| n > 1));
         if varies { self.width } else { 1 }
     }
 
@@ -286,7 +324,7 @@ impl<'a, B: Build> Emitter<'a, B> {
     /// How many steps of the tiled axis to take at once, so that the combiners need not wait for each other: as many as fill four
     /// registers, for bodies that are short beside them.
     fn unroll(&mut self, walk: &Walk) -> u32 {
-        if !walk.tiled || walk.combiners.iter().any(|c| c.0.width() == 2) {
+        if !walk.tiled || walk.rows > 1 || walk.combiners.iter().any(|c| c.0.width() == 2) {
             return 1;
         }
         let axis = walk.axes.iter().copied().find(|&a| self.is_tiled(a)).expect("a tiled axis is walked");
@@ -378,8 +416,10 @@ impl<'a, B: Build> Emitter<'a, B> {
         let b = self.b;
         let rounds = |&(c, d): &(Combiner, DType)| matches!(c, Combiner::Add | Combiner::Welford) && d.is_float();
         let run = RUN * range.step;
+        // Sums of rows take the registers that there are: they are summed as the products of matrices of libraries are.
+        let rows = self.kernel.row_axis().is_some();
         let short = b.as_const(range.first).zip(b.as_const(range.end)).is_some_and(|(f, e)| e - f <= 2 * run);
-        if short || range.reverse || walk.combiners.is_empty() || !walk.combiners.iter().all(rounds) {
+        if short || rows || range.reverse || walk.combiners.is_empty() || !walk.combiners.iter().all(rounds) {
             return self.counted_loop(range, carried, body);
         }
         self.counted_loop(Range { step: run, ..range }, carried, &mut |e, kept| {
@@ -431,25 +471,38 @@ impl<'a, B: Build> Emitter<'a, B> {
         // After a partial step lanes have different numbers of points: where an outer axis is walked too, full steps follow.
         let even = mask.is_none() && (!walk.tiled || walk.axes.len() == 1);
         let mut new = Vec::new();
-        let (mut kept, mut at) = (&carried[..], 0);
-        for &(c, dtype) in &walk.combiners {
-            let (mine, rest) = kept.split_at(c.width());
-            kept = rest;
-            let lanes = self.b.lanes(mine[0]);
-            let mut point = Vec::new();
-            for &y in &yielded[at..at + c.takes()] {
-                let v = self.get(y).v;
-                point.push(self.b.splat(v, lanes));
+        let mut kept = &carried[..];
+        for row in 0..walk.rows {
+            self.row = row;
+            let mut at = 0;
+            for &(c, dtype) in &walk.combiners {
+                let (mine, rest) = kept.split_at(c.width());
+                kept = rest;
+                let values = &yielded[at..at + c.takes()];
+                at += c.takes();
+                let b = self.b;
+                let lanes = b.lanes(mine[0]);
+                if let Some(product) = self.ir.def_op(values[0]).filter(|op| self.fused.contains(op)) {
+                    let factors = self.ir.operand_list(product);
+                    let (x, y) = (self.get(factors[0]).v, self.get(factors[1]).v);
+                    let sum = b.math(Math::Fma, &[b.splat(x, lanes), b.splat(y, lanes), mine[0]]);
+                    new.push(mask.map_or(sum, |m| b.select(m, sum, mine[0])));
+                    continue;
+                }
+                let mut point = Vec::new();
+                for &y in values {
+                    let v = self.get(y).v;
+                    point.push(b.splat(v, lanes));
+                }
+                let reciprocal = (c == Combiner::Welford && even).then(|| {
+                    let n = b.extract(mine[2], 0);
+                    let one = b.float(b.type_of(n), 1.0);
+                    b.fdiv(one, b.fadd(n, one))
+                });
+                new.extend(c.step(b, dtype, mine, &point, mask, reciprocal));
             }
-            at += c.takes();
-            let b = self.b;
-            let reciprocal = (c == Combiner::Welford && even).then(|| {
-                let n = b.extract(mine[2], 0);
-                let one = b.float(b.type_of(n), 1.0);
-                b.fdiv(one, b.fadd(n, one))
-            });
-            new.extend(c.step(b, dtype, mine, &point, mask, reciprocal));
         }
+        self.row = 0;
         Ok(new)
     }
 }

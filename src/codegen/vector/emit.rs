@@ -6,7 +6,7 @@
 use crate::dialects::kernels;
 use rinductor_index::{Atom, Expr, Exprs};
 use rinductor_scalar::DType;
-use rinductor_support::{Diagnostic, FxHashMap};
+use rinductor_support::{Diagnostic, FxHashMap, FxHashSet};
 
 use super::build::{Build, T, V};
 use crate::codegen::kernel::{Arg, AxisKind, Kernel};
@@ -57,18 +57,24 @@ pub(super) struct Emitter<'a, B: Build> {
     pub buffers: Vec<V<B>>,
     /// Values of the symbols by name.
     pub symbols: FxHashMap<String, V<B>>,
-    /// What was emitted for a value.
-    pub env: FxHashMap<Value, Val<V<B>>>,
+    /// What was emitted for a value in a row.
+    pub env: FxHashMap<(Value, u32), Val<V<B>>>,
     /// Values that are index expressions.
-    pub index: FxHashMap<Value, Expr>,
+    pub index: FxHashMap<(Value, u32), Expr>,
     /// Values that stand as [`DATA`] dimensions in index expressions.
-    pub data: Vec<Value>,
+    pub data: Vec<(Value, u32)>,
     /// Where each axis stands: first position of the step, and the level at which it is known.
     pub axes: Vec<Option<(V<B>, usize)>>,
     pub scopes: Vec<Scope<B>>,
     next_scope: u32,
     /// Lanes of the tile axis in the current step.
     pub width: u32,
+    /// Rows of the row axis in the current step; 1 where there is none.
+    pub rows: u32,
+    /// The row for which code is emitted.
+    pub row: u32,
+    /// Products that are not computed by themselves: each is added to a sum by a fused multiply-add.
+    pub fused: FxHashSet<Op>,
     /// Which lanes lie inside the extent, in a partial step; known at the level beside it.
     pub mask: Option<(V<B>, usize)>,
     /// The number of lanes that lie inside, if it is a constant.
@@ -90,7 +96,7 @@ impl<'a, B: Build> Emitter<'a, B> {
         let mut index = FxHashMap::default();
         for (v, arg) in &kernel.args {
             if let Arg::Symbol(_, name) = arg {
-                index.insert(*v, exprs.sym(name));
+                index.insert((*v, 0), exprs.sym(name));
             }
         }
         let mut e = Emitter {
@@ -108,6 +114,9 @@ impl<'a, B: Build> Emitter<'a, B> {
             scopes: Vec::new(),
             next_scope: 0,
             width: 1,
+            rows: 1,
+            row: 0,
+            fused: FxHashSet::default(),
             mask: None,
             mask_count: None,
             full_level: 0,
@@ -190,7 +199,8 @@ impl<'a, B: Build> Emitter<'a, B> {
         let level = level.min(self.level());
         self.b.named(v, self.ir.value_name(value));
         let scope = self.scopes[level].id;
-        self.env.insert(value, Val { v, dtype, level, scope });
+        let key = self.key(value);
+        self.env.insert(key, Val { v, dtype, level, scope });
     }
     /// Whether what was emitted for a value can be used here.
     pub fn is_valid(&self, val: &Val<V<B>>) -> bool {
@@ -198,12 +208,13 @@ impl<'a, B: Build> Emitter<'a, B> {
     }
     /// What a value became.
     pub fn get(&mut self, value: Value) -> Val<V<B>> {
-        if let Some(&val) = self.env.get(&value)
+        let key = self.key(value);
+        if let Some(&val) = self.env.get(&key)
             && self.is_valid(&val)
         {
             return val;
         }
-        if let Some(&e) = self.index.get(&value) {
+        if let Some(&e) = self.index.get(&key) {
             let v = self.lower(e);
             let level = self.expr_level(e);
             let dtype = self.dtype(value);
@@ -235,34 +246,41 @@ impl<'a, B: Build> Emitter<'a, B> {
             Atom::Sym(_) => 0,
             Atom::Dim(LANE) => 0,
             Atom::Dim(d) if d < LANE => self.axes[d as usize].map_or(0, |a| a.1),
-            Atom::Dim(d) => {
-                let v = self.data[(d - DATA) as usize];
-                self.get(v).level
-            }
+            Atom::Dim(d) => self.data_value(d).level,
         }
+    }
+    /// The value that stands as a [`DATA`] dimension.
+    pub fn data_value(&mut self, d: u32) -> Val<V<B>> {
+        let (value, row) = self.data[(d - DATA) as usize];
+        let saved = std::mem::replace(&mut self.row, row);
+        let v = self.get(value);
+        self.row = saved;
+        v
     }
     /// The index expression that an `index` value is; a new dimension for one that is none.
     pub fn index_expr(&mut self, value: Value) -> Expr {
-        if let Some(&e) = self.index.get(&value) {
+        let key = self.key(value);
+        if let Some(&e) = self.index.get(&key) {
             return e;
         }
         if let Def::Result(op, _) = self.ir.def(value)
             && matches!(self.ir.op_name(op), kernels::BroadcastOp::NAME | "arith.index_cast" | "arith.index_castui")
         {
             let from = self.ir.operand(op, 0);
-            if self.index.contains_key(&from) || self.ir.is_op(op, kernels::BroadcastOp::NAME) {
+            let from_key = self.key(from);
+            if self.index.contains_key(&from_key) || self.ir.is_op(op, kernels::BroadcastOp::NAME) {
                 return self.index_expr(from);
             }
         }
-        let k = self.data.iter().position(|&d| d == value).unwrap_or_else(|| {
-            self.data.push(value);
+        let k = self.data.iter().position(|&d| d == key).unwrap_or_else(|| {
+            self.data.push(key);
             self.data.len() - 1
         });
         self.exprs.dim(DATA + k as u32)
     }
-    /// Whether an axis is walked in tiles.
+    /// Whether the tile of an axis is the lanes of a vector.
     pub fn is_tiled(&self, axis: usize) -> bool {
-        self.kernel.axes[axis].tile > 1
+        self.kernel.tile_axis() == Some(axis)
     }
     /// The parallel axes.
     pub fn parallel_axes(&self) -> Vec<usize> {

@@ -29,8 +29,7 @@ impl<B: Build> Emitter<'_, B> {
         atoms.into_iter().any(|a| match a {
             Atom::Dim(LANE) => self.width > 1,
             Atom::Dim(d) if d >= DATA => {
-                let v = self.data[(d - DATA) as usize];
-                let v = self.get(v).v;
+                let v = self.data_value(d).v;
                 self.b.lanes(v) > 1
             }
             _ => false,
@@ -58,10 +57,7 @@ impl<B: Build> Emitter<'_, B> {
             Node::Const(c) => b.splat(b.i64(c), lanes),
             Node::Dim(LANE) => b.iota(64, lanes),
             Node::Dim(d) if d < LANE => self.axes[d as usize].map_or_else(|| b.i64(0), |a| a.0),
-            Node::Dim(d) => {
-                let v = self.data[(d - DATA) as usize];
-                self.get(v).v
-            }
+            Node::Dim(d) => self.data_value(d).v,
             Node::Sym(s) => {
                 let name = self.exprs.sym_name(s);
                 *self.symbols.get(name).expect("a kernel whose symbols are not all bound is refused before")
@@ -173,7 +169,7 @@ impl<B: Build> Emitter<'_, B> {
             Node::Const(c) => *c >= 0,
             Node::Sym(s) => !self.exprs.is_signed(*s),
             Node::Dim(d) if *d < DATA => true,
-            Node::Dim(d) => match self.ir.def(self.data[(*d - DATA) as usize]) {
+            Node::Dim(d) => match self.ir.def(self.data[(*d - DATA) as usize].0) {
                 Def::Result(op, _) => self.ir.is_op(op, kernels::PositionOp::NAME),
                 Def::Arg(..) => false,
             },

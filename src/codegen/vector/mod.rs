@@ -7,6 +7,7 @@
 //! | `index`, `access`, `atomic` | index expressions; loads and stores; what is combined in memory |
 //! | `turn` | steps taken together, to transpose in registers |
 //! | `arith`, `math`, `reduce` | scalar ops, functions, combiners |
+//! | `rows` | kernels with two tiles: blocks of sums in registers |
 
 mod access;
 mod arith;
@@ -18,6 +19,7 @@ mod emit;
 mod index;
 pub mod math;
 mod reduce;
+mod rows;
 mod turn;
 
 use build::{Build, V};
