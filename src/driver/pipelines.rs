@@ -12,9 +12,14 @@ pub static PIPELINES: &[NamedPipeline] = &[
     NamedPipeline {
         name: "cpu",
         summary: "from the aten graph to kernels for the CPU, with memory planned",
-        text: "aten-decompose,aten-canonicalize,cse,dce,lower-aten-to-loops,loops-inline,canonicalize,cse,dce,\
-               loops-fuse,form-kernels,cse,dce,kernels-split,kernels-keep,kernels-in-place,kernels-tile,\
-               kernels-traffic,plan-memory",
+        text: "aten-decompose,aten-canonicalize,cse,dce,lower-products-to-loops,lower-aten-to-loops,loops-inline,\
+               canonicalize,cse,dce,loops-fuse,form-kernels,cse,dce,kernels-split,kernels-keep,kernels-in-place,\
+               kernels-tile,kernels-traffic,plan-memory",
+    },
+    NamedPipeline {
+        name: "cpu-products",
+        summary: "like cpu, but every product of matrices of floats becomes a kernel",
+        text: "aten-decompose,aten-canonicalize,cse,dce,lower-products-to-loops{when=always},cpu",
     },
     NamedPipeline {
         name: "cpu-debug",

@@ -31,7 +31,7 @@ use crate::dialects::kernels::{self, Axis};
 use crate::ir::{AttrData, InsertPoint, Ir, Op, Type, TypeData, Value};
 use crate::pass::{Changed, Level, Pass, PassContext};
 use crate::pass_options;
-use crate::sched::{tile, tile_gpu};
+use crate::sched::{product, tile, tile_gpu};
 use crate::support::Diagnostic;
 use rinductor_support::{FxHashMap, FxHashSet};
 
@@ -76,6 +76,10 @@ fn run(ir: &mut Ir, func: Op, options: &Options, cx: &mut PassContext) -> Result
         return Ok(for_gpu(ir, func, axes, cx));
     }
     let bytes = if options.vector_bytes > 0 { options.vector_bytes } else { host_vector_bytes() };
+    if let Some(tiles) = product::choose(ir, func, &axes, bytes) {
+        of_product(ir, func, axes, &tiles, cx);
+        return Ok(Changed::Yes);
+    }
     let Some(choice) = tile::choose(ir, func, &axes, bytes) else { return Ok(Changed::No) };
     cx.remark(ir, func, format!("tile {} on {}", choice.tile, choice.why));
     let cores = || std::thread::available_parallelism().map_or(1, |n| n.get() as i64);
@@ -90,6 +94,26 @@ fn run(ir: &mut Ir, func: Op, options: &Options, cx: &mut PassContext) -> Result
     Widen { axes: &axes, axis, varying, widened: FxHashMap::default() }.run(ir, func);
     cx.count("tiled", 1);
     Ok(Changed::Yes)
+}
+
+/// A product of matrices: lanes along one axis, rows along another, which are stepped last: a panel of the second factor stays in cache for all rows.
+fn of_product(ir: &mut Ir, func: Op, mut axes: Vec<Axis>, tiles: &product::Tiles, cx: &mut PassContext) {
+    let (lanes, rows) = (axes[tiles.lanes.0].name.clone(), axes[tiles.rows.0].name.clone());
+    cx.remark(
+        ir,
+        func,
+        format!("a product: tile {} on axis {lanes}, {} rows on axis {rows}", tiles.lanes.1, tiles.rows.1),
+    );
+    let last = |a: &Axis| (a.reduced, a.name == rows, a.name == lanes);
+    axes.sort_by_key(last);
+    for (name, tile) in [(lanes, tiles.lanes.1), (rows, tiles.rows.1)] {
+        let axis = axes.iter().position(|a| a.name == name).expect("sorting keeps the axes");
+        let varying = tile::varying_values(ir, func, &axes, axis);
+        axes[axis].tile = tile;
+        Widen { axes: &axes, axis, varying, widened: FxHashMap::default() }.run(ir, func);
+    }
+    kernels::set_axes(ir, func, &axes);
+    cx.count("tiled", 1);
 }
 
 fn for_gpu(ir: &mut Ir, func: Op, mut axes: Vec<Axis>, cx: &mut PassContext) -> Changed {

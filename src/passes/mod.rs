@@ -20,6 +20,7 @@ pub mod loops_fuse;
 pub mod loops_inline;
 pub mod loops_split_reductions;
 pub mod lower_aten_to_loops;
+pub mod lower_products_to_loops;
 pub mod plan_memory;
 pub mod symbol_dce;
 pub mod test_failure;
@@ -42,6 +43,7 @@ pub static TABLE: &[&dyn AnyPass] = &[
     &loops_inline::PASS,
     &loops_split_reductions::PASS,
     &lower_aten_to_loops::PASS,
+    &lower_products_to_loops::PASS,
     &plan_memory::PASS,
     &symbol_dce::PASS,
     &test_failure::PASS,

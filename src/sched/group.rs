@@ -7,12 +7,12 @@
 use super::cost;
 use super::flow::Flow;
 use super::nest::{Load, NestInfo};
-use super::{Decision, Decisions, WhyNot, named};
+use super::{Decision, Decisions, WhyNot, named, product};
 use crate::dialects::loops::{self, NestKind};
 use crate::dialects::{aten, func};
 use crate::ir::{Block, Ir, Op, Value};
 use rinductor_index::Expr;
-use rinductor_support::FxHashMap;
+use rinductor_support::{FxHashMap, FxHashSet};
 
 /// Bounds on what a kernel may hold.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +67,8 @@ pub struct Grouping<'a> {
     ir: &'a mut Ir,
     limits: Limits,
     infos: FxHashMap<Op, NestInfo>,
+    /// The nests that are products of matrices.
+    products: FxHashSet<Op>,
     flow: Flow,
     order: Vec<Op>,
     /// The groups; an absorbed one is empty.
@@ -88,11 +90,14 @@ impl<'a> Grouping<'a> {
                 infos.insert(op, info);
             }
         }
+        let products =
+            order.iter().copied().filter(|o| infos.get(o).is_some_and(|i| product::is_product(ir, &i.nest))).collect();
         let flow = Flow::new(ir, &order, &infos);
         let mut this = Grouping {
             ir,
             limits,
             infos,
+            products,
             flow,
             order,
             groups: Vec::new(),
@@ -210,6 +215,12 @@ impl<'a> Grouping<'a> {
         let (Some(&last), Some(&first)) = (g.members.last(), g.members.first()) else {
             return Err(WhyNot::new("it is empty"));
         };
+        if self.infos[&op].nest.kind == NestKind::Reduce
+            && g.has_reduction
+            && (self.products.contains(&op) || g.members.iter().any(|m| self.products.contains(m)))
+        {
+            return Err(WhyNot::new("a product of matrices takes the registers that there are for its sums"));
+        }
         let between = self.flow.position(op) - self.flow.position(last);
         if between > self.limits.distance {
             return Err(WhyNot::new(format!("{between} ops stand between")));

@@ -1,6 +1,6 @@
 //! Whether the body of a pointwise nest should stand where its result is read: what it costs to compute it there again, and what it saves.
 
-use super::{WhyNot, cost};
+use super::{WhyNot, cost, product};
 use crate::dialects::loops;
 use crate::dialects::loops::{Access, Dims, Nest, NestKind};
 use crate::ir::{Ir, Op, Value};
@@ -69,6 +69,13 @@ fn is_view(ir: &Ir, nest: &Nest) -> bool {
 /// # Errors
 /// Why it is not.
 pub fn pays(ir: &mut Ir, nest: &Nest, uses: &Uses, max_reads: u32) -> Result<(), WhyNot> {
+    if loops::PointwiseOp::cast(ir, nest.op).is_some_and(|p| p.packed(ir)) {
+        return Err(WhyNot::new("it is packed: its order in memory is what its readers want"));
+    }
+    if !is_view(ir, nest) && uses.readers.iter().any(|&r| Nest::of(ir, r).is_some_and(|r| product::is_product(ir, &r)))
+    {
+        return Err(WhyNot::new("a product of matrices reads each of its points many times"));
+    }
     let work = cost::body_cost(ir, nest.body);
     let reads = nest.loads(ir).len() as u32;
     if work <= 1 && reads <= 1 {

@@ -7,6 +7,8 @@ pub mod group;
 pub mod inline;
 pub mod memory;
 pub mod nest;
+pub mod product;
+pub mod product_rule;
 pub mod scan;
 pub mod tile;
 pub mod tile_gpu;

@@ -184,7 +184,8 @@ fn emit_kernel(b: &LlvmBuild, ir: &Ir, exprs: &mut Exprs, kernel: &Kernel) -> Re
         return Err(Diagnostic::error(place(), text));
     }
     if let Some(axis) = kernel.row_axis().map(|a| &kernel.axes[a]).filter(|a| a.tile > MAX_ROWS) {
-        let text = format!("kernel @{}: at most {MAX_ROWS} rows, here axis {} has {}", kernel.name, axis.name, axis.tile);
+        let text =
+            format!("kernel @{}: at most {MAX_ROWS} rows, here axis {} has {}", kernel.name, axis.name, axis.tile);
         return Err(Diagnostic::error(place(), text));
     }
     if let Some(axis) = kernel.axes.iter().find(|a| a.tile > MAX_TILE) {

@@ -237,6 +237,9 @@ impl Former {
 
     /// Makes a view of a nest that is one; false if it is not.
     fn view(&mut self, ir: &mut Ir, nest: &Nest) -> bool {
+        if loops::PointwiseOp(nest.op).packed(ir) {
+            return false;
+        }
         let buffers = &self.buffers;
         let layout_of = |ir: &Ir, v: Value| buffers.get(&v).map(|&b| ir.value_type(b));
         let Some(view) = layout::as_view(ir, nest, &layout_of) else { return false };

@@ -8,7 +8,11 @@ use rinductor::driver::help::first_sentence;
 use rinductor::driver::session::Dialects;
 use rinductor::pass::summary;
 use rinductor::passes;
+use rinductor::passes::kernels_tile::host_vector_bytes;
 use rinductor::runtime::extern_op;
+use rinductor::sched::cost::TYPICAL_SIZE;
+use rinductor::sched::product::Shape;
+use rinductor::sched::product_rule;
 
 /// The passes: name and what each does, in one sentence.
 #[pyfunction]
@@ -50,6 +54,18 @@ pub fn list_ops(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 #[pyfunction]
 pub fn op_treatment(name: &str) -> Option<&'static str> {
     treatment(&Dialects::builtin().library, name)
+}
+
+/// Why a product of matrices of these sizes is left to a library; None if a kernel is faster. Sizes that are not known are `typical_size()`.
+#[pyfunction]
+pub fn product_refusal(batch: i64, m: i64, n: i64, k: i64) -> Option<String> {
+    product_rule::pays(Shape { batch, m, n, k }, host_vector_bytes()).err().map(|why| why.0)
+}
+
+/// The size that a symbol is taken to have where only an estimate is wanted.
+#[pyfunction]
+pub fn typical_size() -> i64 {
+    TYPICAL_SIZE
 }
 
 fn treatment(library: &Library, name: &str) -> Option<&'static str> {

@@ -37,6 +37,12 @@ def list_dialects() -> dict[str, str]:
 def list_ops() -> dict[str, Literal["lowered", "decomposed", "extern", "opaque"]]:
     """The ops of the graph level, and what becomes of each."""
 
+def product_refusal(batch: int, m: int, n: int, k: int) -> str | None:
+    """Why a product of matrices of these sizes is left to a library; None if a kernel is faster."""
+
+def typical_size() -> int:
+    """The size that a symbol is taken to have where only an estimate is wanted."""
+
 def op_treatment(name: str) -> Literal["lowered", "decomposed", "extern", "opaque"] | None:
     """What becomes of one op of the graph level; None if there is no such op."""
 

@@ -26,6 +26,7 @@ OPTIONS = {
     "rinductor.explain_fusion": "True, or a file: why each pair of ops was fused or not, and the bytes that are moved",
     "rinductor.pipeline": "the passes that a graph goes through (default: cpu or gpu, by where its tensors are)",
     "rinductor.fallback_random": "random numbers as eager draws them, one after the other",
+    "rinductor.products": "which products of matrices are kernels: measured (those that are faster so), always, never",
     "rinductor.strict": "an error where a graph cannot be compiled, instead of a warning and torch in its place",
 }
 
@@ -44,6 +45,7 @@ class Settings:
     explain_fusion: bool | str = False
     fallback_random: bool = False
     strict: bool = False
+    products: str = "measured"
     #: What the recorded graphs of one model have in common; None if graphs are not to be recorded.
     recording: cudagraphs.Recording | None = None
     #: Gets a `Report` for each graph.
@@ -51,7 +53,7 @@ class Settings:
 
     def passes(self, device):
         """The passes for a device."""
-        return self.pipeline or ("cpu" if device == "cpu" else "gpu")
+        return self.pipeline or ("cpu-products" if device == "cpu" else "gpu")
 
     @staticmethod
     def of(options):
@@ -81,6 +83,8 @@ class Settings:
                 raise ValueError(f"rinductor.pipeline is no pipeline: {error}") from None
         if not isinstance(self.explain_fusion, (bool, str)):
             raise ValueError(f"rinductor.explain_fusion is True or the name of a file, not {self.explain_fusion!r}")
+        if self.products not in ("measured", "always", "never"):
+            raise ValueError(f"rinductor.products is measured, always or never, not {self.products!r}")
         if self.dump_dir is not None:
             os.makedirs(self.dump_dir, exist_ok=True)
 
@@ -262,7 +266,7 @@ def known_or_compiled(gm, kind, number, settings):
     name = f"<rinductor {kind} {number}>"
     # Who looks at stages wants to see them made.
     looked_at = settings.dump_dir or settings.observers or remarks.wanted(settings)
-    parts = None if looked_at else kept.key(gm, kind, settings.pipeline, index_line)
+    parts = None if looked_at else kept.key(gm, kind, f"{settings.pipeline} {settings.products}", index_line)
     if parts:
         with _lock:
             found = kept.find(parts, gm, _executables, placed)
@@ -303,7 +307,7 @@ class Compiler:
         drop_dead(self.gm)
         self.known = partition.known_symbols(self.gm)
         while True:
-            plan = partition.plan(self.gm, self.refused)
+            plan = partition.plan(self.gm, self.refused, self.settings.products)
             before = len(self.refused)
             calls, self.executables = {}, []
             for step in plan.steps:

@@ -30,9 +30,9 @@ def own_source():
     return whole.digest()
 
 
-def key(gm, kind, pipeline, line_of):
-    """The parts of the key of a graph; `line_of` gives the model's line of a node where the function speaks of it."""
-    lines, symbols = [f"{kind} {pipeline} {torch.get_float32_matmul_precision()} {torch.backends.cudnn.allow_tf32}"], {}
+def key(gm, kind, settings, line_of):
+    """The parts of the key of a graph; `settings` says how it is compiled, `line_of` gives the model's line of a node where the function speaks of it."""
+    lines, symbols = [f"{kind} {settings} {torch.get_float32_matmul_precision()} {torch.backends.cudnn.allow_tf32}"], {}
     values = {}
     for node in gm.graph.nodes:
         target = node.target

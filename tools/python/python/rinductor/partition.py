@@ -38,6 +38,8 @@ UNLIKE = {
     "aten.resize": "what it makes longer is filled as torch is told to fill new memory",
     "aten.histc": "what lies at the border of two bins is in the other one in eager, at times",
 }
+#: Products of matrices, with the number of the argument that is the first factor.
+PRODUCTS = {"aten.mm": 0, "aten.bmm": 0, "aten.addmm": 1, "aten.baddbmm": 1}
 #: Ops whose sizes depend on data though torch does not say so.
 UNTAGGED = {"aten._unique"}
 #: Calls of libraries that a module of kernels for a GPU makes itself, so that it need not be left for them.
@@ -88,6 +90,14 @@ class Plan:
 
 #: What becomes of an op, by its name: `_core.list_ops` would read the definitions of all ops.
 treatment = functools.cache(_core.op_treatment)
+
+
+def typical(size):
+    """A size as a number: symbols as what they are taken to be where only an estimate is wanted."""
+    if isinstance(size, int):
+        return size
+    expr = size.node.expr
+    return int(expr.subs(dict.fromkeys(expr.free_symbols, _core.typical_size())))
 
 
 def is_scalar(node):
@@ -172,7 +182,9 @@ def unsupported(value):
 class Judge:
     """Says of nodes whether they are compiled."""
 
-    def __init__(self, refused):
+    def __init__(self, refused, products="measured"):
+        #: Which products of matrices are kernels: `measured`, `always`, `never`.
+        self.products = products
         #: Nodes that a try to compile has found to be impossible, with the reason.
         self.refused = refused
         self.known = {}
@@ -216,7 +228,9 @@ class Judge:
         if how is None:
             return "no dialect has it"
         if how == "extern" and not is_called_by_modules(node):
-            return "a library's kernel"
+            why = self.library(node, name)
+            if why:
+                return why
         if how == "opaque":
             return "it has no definition"
         for arg in node.all_input_nodes:
@@ -235,6 +249,17 @@ class Judge:
         if isinstance(value, (list, tuple)) and not all(v is None or isinstance(v, torch.Tensor) for v in value):
             return "a result that is no tensor"
         return self.arguments(node, target)
+
+    def library(self, node, name):
+        """Why a library computes a node, if a kernel of ours is not faster."""
+        if name not in PRODUCTS or self.products == "never":
+            return "a library's kernel"
+        a, b = (arg.meta["val"] for arg in node.args[PRODUCTS[name] : PRODUCTS[name] + 2])
+        if a.dtype not in (torch.float32, torch.float64) or a.device.type != "cpu":
+            return "a library's kernel"
+        sizes = [typical(n) for n in (a.shape[0] if a.dim() == 3 else 1, a.shape[-2], b.shape[-1], a.shape[-1])]
+        why = None if self.products == "always" else _core.product_refusal(*sizes)
+        return f"a library's kernel: {why}" if why else None
 
     def value(self, node):
         """Why kernels cannot have what a node computes, if so."""
@@ -359,9 +384,9 @@ def host_nodes(gm, bound):
     return free
 
 
-def plan(gm, refused):
+def plan(gm, refused, products="measured"):
     """Levels, segments and calls of a graph."""
-    judge = Judge(refused)
+    judge = Judge(refused, products)
     host = host_nodes(gm, bound_symbols(gm))
     level = {}
     order = [n for n in gm.graph.nodes if n.op in ("call_function", "get_attr") and n not in host]

@@ -1,0 +1,378 @@
+//! Turns products of matrices into reductions over panels, where kernels of ours are faster than a library's.
+//!
+//! Before, with vector-bytes=16 when=always:
+//! ```mlir
+//! func.func @forward(%a: tensor<16x64xf32>, %b: tensor<64x8xf32>) -> tensor<16x8xf32> {
+//!   %y = "aten.mm"(%a, %b) : (tensor<16x64xf32>, tensor<64x8xf32>) -> tensor<16x8xf32>
+//!   return %y : tensor<16x8xf32>
+//! }
+//! ```
+//! After:
+//! ```mlir
+//! func.func @forward(%a: tensor<16x64xf32>, %b: tensor<64x8xf32>) -> tensor<16x8xf32> {
+//!   %panels = loops.pointwise (%i, %j, %k) in [1, 64, 8] packed -> tensor<1x64x8xf32> {
+//!     %v = loops.load %b[%j, 8*%i + %k] : f32
+//!     loops.yield %v : f32
+//!   }
+//!   %y = loops.reduce (%i, %j) in [16, 8] over (%r) in [64] with add -> tensor<16x8xf32> {
+//!     %v = loops.load %a[%i, %r] : f32
+//!     %w = loops.load %panels[%j floordiv 8, %r, %j mod 8] : f32
+//!     %p = arith.mulf %v, %w : f32
+//!     loops.yield %p : f32
+//!   }
+//!   return %y : tensor<16x8xf32>
+//! }
+//! ```
+//! What follows (a bias, an activation, a residual) is then fused like any other nest. Where the rows of a product are those of a tensor with more
+//! dimensions, before and after it, as in a linear layer, the reduction has these dimensions. `sched::product` says what panels are, and
+//! `docs/matmul.md` when kernels are faster.
+
+use crate::dialects::func;
+use crate::dialects::loops::{self, Dims, create_load, create_nest, create_yield, sizes_of};
+use crate::dialects::{dtype_of, scalar_attr};
+use crate::ir::attr::Layout;
+use crate::ir::{AttrData, DYNAMIC, FloatKind, InsertPoint, Ir, Loc, Op, Type, TypeData, Value};
+use crate::pass::{Changed, Level, Pass, PassContext};
+use crate::pass_options;
+use crate::sched::{product, product_rule};
+use crate::support::Diagnostic;
+use rinductor_index::Expr;
+use rinductor_scalar::Scalar;
+
+crate::option_enum! {
+    /// Which products become reductions.
+    pub enum When {
+        /// Those that were measured to be faster.
+        Measured = "measured",
+        /// All of floats of 32 or 64 bits.
+        Always = "always",
+        /// None.
+        Never = "never",
+    }
+}
+
+pass_options! {
+    pub struct Options {
+        /// Which products: `measured` (where kernels were measured to be faster), `always`, `never`.
+        when: When = When::Measured,
+        /// Width of a vector register in bytes; 0 for that of this machine.
+        vector_bytes: i64 = 0,
+    }
+}
+
+/// The pass.
+pub static PASS: Pass<Options> = Pass {
+    name: "lower-products-to-loops",
+    source: include_str!("lower_products_to_loops.rs"),
+    on: Some(func::FuncOp::NAME),
+    needs: &[Level::Graph, Level::Loop],
+    leaves: &[Level::Graph, Level::Loop],
+    statistics: &[("lowered", "products that became reductions"), ("extern", "products that are left to a library")],
+    run,
+};
+
+/// Ops that give a tensor other dimensions, with the same elements in the same order.
+const RESHAPES: [&str; 3] = ["aten.view", "aten._unsafe_view", "aten.reshape"];
+
+/// `beta * start + alpha * (a x b)`, batch by batch.
+struct Product {
+    op: Op,
+    start: Option<Value>,
+    a: Value,
+    b: Value,
+    /// Whether there is a batch dimension.
+    batched: bool,
+    alpha: f64,
+    beta: f64,
+    /// Batch, rows, columns, summed.
+    sizes: [Expr; 4],
+}
+
+fn run(ir: &mut Ir, root: Op, options: &Options, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
+    let Some(body) = ir.body(root) else { return Ok(Changed::No) };
+    let bytes = if options.vector_bytes > 0 { options.vector_bytes } else { super::kernels_tile::host_vector_bytes() };
+    let mut changed = Changed::No;
+    // Lowering one erases what reshapes its result, which is no product.
+    let products: Vec<Op> = ir.block_ops(body).filter(|&op| operands(ir.op_name(op)).is_some()).collect();
+    for op in products {
+        let Some(p) = read(ir, op) else { continue };
+        let shape = product::shape(ir, p.sizes[0], p.sizes[1], p.sizes[2], p.sizes[3]);
+        let decided = match options.when {
+            When::Never => continue,
+            When::Always => Ok(()),
+            When::Measured => product_rule::pays(shape, bytes),
+        };
+        if let Err(why) = decided {
+            cx.remark(ir, op, format!("left to a library: {why}"));
+            cx.count("extern", 1);
+            continue;
+        }
+        lower(ir, &p, bytes);
+        cx.count("lowered", 1);
+        changed = Changed::Yes;
+    }
+    Ok(changed)
+}
+
+/// Of an op that is a product, which operand the first factor is, and whether there is a batch dimension.
+fn operands(name: &str) -> Option<(usize, bool)> {
+    match name {
+        "aten.mm" => Some((0, false)),
+        "aten.bmm" => Some((0, true)),
+        "aten.addmm" => Some((1, false)),
+        "aten.baddbmm" => Some((1, true)),
+        _ => None,
+    }
+}
+
+/// The product that an op is, if its elements are floats of 32 or 64 bits.
+fn read(ir: &mut Ir, op: Op) -> Option<Product> {
+    let (first, batched) = operands(ir.op_name(op))?;
+    let start = (first > 0).then(|| ir.operand(op, 0));
+    let (a, b) = (ir.operand(op, first), ir.operand(op, first + 1));
+    let result = ir.result(op, 0);
+    let element = ir.element_type(ir.value_type(result));
+    if !matches!(ir.ty(element), TypeData::Float(FloatKind::f32 | FloatKind::f64)) {
+        return None;
+    }
+    let (a_sizes, b_sizes) = (sizes_of(ir, ir.value_type(a))?, sizes_of(ir, ir.value_type(b))?);
+    let [.., m, k] = a_sizes[..] else { return None };
+    let n = *b_sizes.last()?;
+    let batch = if batched { a_sizes[0] } else { ir.exprs.int(1) };
+    let number = |name: &str| match ir.attr_of(op, name).map(|a| ir.attr(a)) {
+        None => Some(1.0),
+        Some(AttrData::Integer { value, .. }) => Some(*value as f64),
+        Some(AttrData::Float { bits, ty }) => Some(Scalar::from_bits(dtype_of(ir, *ty)?, u128::from(*bits)).to_f64()),
+        _ => None,
+    };
+    let (alpha, beta) = (number("alpha")?, number("beta")?);
+    Some(Product { op, start, a, b, batched, alpha, beta, sizes: [batch, m, n, k] })
+}
+
+fn lower(ir: &mut Ir, p: &Product, vector_bytes: i64) {
+    let (loc, at) = (ir.op(p.op).loc, InsertPoint::Before(p.op));
+    let result = ir.result(p.op, 0);
+    let element = ir.element_type(ir.value_type(result));
+    let [batch, m, n, k] = p.sizes;
+    let width = product::panel(ir, element, vector_bytes);
+    let panels = pack(ir, p, width, element, loc, at);
+    // The rows, as more dimensions where what reads the product has them.
+    let rows = if p.batched { None } else { split_rows(ir, result, m, n) };
+    let mut space = if p.batched { vec![batch] } else { Vec::new() };
+    space.extend(rows.as_ref().map_or_else(|| vec![m], |r| r.sizes.clone()));
+    space.push(n);
+    let a = rows.as_ref().and_then(|r| before_reshape(ir, p.a, &r.sizes, k));
+    let ty = rows.as_ref().map_or(ir.value_type(result), |r| ir.value_type(ir.result(r.readers[0], 0)));
+    // The sums.
+    let word = ir.string_attr("add");
+    let props = [("combiner", word)];
+    let (sums, body) = create_nest(ir, loops::ReduceOp::NAME, &[], (&space, &[k]), &[ty], &props, loc, at);
+    let dims = Dims::of_block(ir, body);
+    let end = InsertPoint::End(body);
+    let d: Vec<Expr> = (0..=space.len()).map(|i| ir.exprs.dim(i as u32)).collect();
+    let (column, summed) = (d[space.len() - 1], d[space.len()]);
+    let mut index: Vec<Expr> = d[..space.len() - 1].to_vec();
+    let tensor = match (a, &rows) {
+        (Some(a), _) => a,
+        (None, Some(r)) => {
+            index = vec![flat(ir, &index, &r.sizes)];
+            p.a
+        }
+        (None, None) => p.a,
+    };
+    index.push(summed);
+    let x = create_load(ir, loops::LoadOp::NAME, tensor, &dims, &index, None, element, loc, end);
+    let w = ir.exprs.int(width);
+    let mut index = if p.batched { vec![d[0]] } else { Vec::new() };
+    index.extend([ir.exprs.floordiv(column, w), summed, ir.exprs.modulo(column, w)]);
+    let y = create_load(ir, loops::LoadOp::NAME, panels, &dims, &index, None, element, loc, end);
+    let xy = ir.create_value("arith.mulf", &[x, y], element, &[], loc, end);
+    create_yield(ir, loops::YieldOp::NAME, &[xy], loc, body);
+    let sums = ir.result(sums, 0);
+    ir.copy_value_name(result, sums);
+    let value = scaled(ir, p, sums, &space, rows.as_ref(), loc, at);
+    match rows {
+        None => ir.replace_op(p.op, &[value]),
+        Some(r) => {
+            for reader in r.readers {
+                ir.replace_op(reader, &[value]);
+            }
+            if ir.is_unused(result) {
+                ir.erase(p.op);
+            } else {
+                let whole = joined(ir, value, &r.sizes, (m, n), result, loc, at);
+                ir.replace_op(p.op, &[whole]);
+            }
+        }
+    }
+}
+
+/// The second factor in panels.
+fn pack(ir: &mut Ir, p: &Product, width: i64, element: Type, loc: Loc, at: InsertPoint) -> Value {
+    let [batch, _, n, k] = p.sizes;
+    let w = ir.exprs.int(width);
+    let count = ir.exprs.ceildiv(n, w);
+    let mut space = if p.batched { vec![batch] } else { Vec::new() };
+    space.extend([count, k, w]);
+    let ty = plain_tensor(ir, &space, element);
+    let unit = ir.unit_attr();
+    let props = [("packed", unit)];
+    let (op, body) = create_nest(ir, loops::PointwiseOp::NAME, &[], (&space, &[]), &[ty], &props, loc, at);
+    let dims = Dims::of_block(ir, body);
+    let end = InsertPoint::End(body);
+    let first = space.len() - 3;
+    let d: Vec<Expr> = (0..space.len()).map(|i| ir.exprs.dim(i as u32)).collect();
+    let start = ir.exprs.mul(d[first], w);
+    let column = ir.exprs.add(start, d[first + 2]);
+    let rest = ir.exprs.modulo(n, w);
+    let guard = (ir.exprs.as_int(rest) != Some(0)).then(|| {
+        // Columns beyond the last are 0.
+        let (i64, i1) = (ir.int_type(64), ir.int_type(1));
+        let (map, index) = loops::index_map(ir, &dims, &[column]);
+        let c = ir.create_value(loops::IndexOp::NAME, &index, i64, &[("map", map)], loc, end);
+        let (map, _) = loops::index_map(ir, &dims, &[n]);
+        let last = ir.create_value(loops::IndexOp::NAME, &[], i64, &[("map", map)], loc, end);
+        let less = ir.i64_attr(crate::dialects::predicate_number("arith.cmpi", "slt").unwrap_or(2));
+        ir.create_value("arith.cmpi", &[c, last], i1, &[("predicate", less)], loc, end)
+    });
+    let mut index = d[..first].to_vec();
+    index.extend([d[first + 1], column]);
+    let v = create_load(ir, loops::LoadOp::NAME, p.b, &dims, &index, guard, element, loc, end);
+    create_yield(ir, loops::YieldOp::NAME, &[v], loc, body);
+    let name = ir.name("panels");
+    let panels = ir.result(op, 0);
+    ir.set_value_name(panels, Some(name));
+    panels
+}
+
+/// `beta * start + alpha * sums`.
+fn scaled(
+    ir: &mut Ir,
+    p: &Product,
+    sums: Value,
+    space: &[Expr],
+    rows: Option<&Rows>,
+    loc: Loc,
+    at: InsertPoint,
+) -> Value {
+    let start = p.start.filter(|_| p.beta != 0.0);
+    if start.is_none() && p.alpha == 1.0 {
+        return sums;
+    }
+    let ty = ir.value_type(sums);
+    let element = ir.element_type(ty);
+    let (op, body) = create_nest(ir, loops::PointwiseOp::NAME, &[], (space, &[]), &[ty], &[], loc, at);
+    let dims = Dims::of_block(ir, body);
+    let end = InsertPoint::End(body);
+    let d: Vec<Expr> = (0..space.len()).map(|i| ir.exprs.dim(i as u32)).collect();
+    let times = |ir: &mut Ir, v: Value, factor: f64| {
+        let dtype = dtype_of(ir, element).filter(|_| factor != 1.0);
+        let Some(number) = dtype.and_then(|t| scalar_attr(ir, Scalar::from_f64(t, factor))) else { return v };
+        let c = ir.create_value("arith.constant", &[], element, &[("value", number)], loc, end);
+        ir.create_value("arith.mulf", &[v, c], element, &[], loc, end)
+    };
+    let v = create_load(ir, loops::LoadOp::NAME, sums, &dims, &d, None, element, loc, end);
+    let mut v = times(ir, v, p.alpha);
+    if let Some(start) = start {
+        // The place in the result's own dimensions, of which `start` may lack some and have others of size 1.
+        let (rest, leading) = (space.len() - 1, usize::from(p.batched));
+        let row = rows.map_or(d[rest - 1], |r| flat(ir, &d[..rest], &r.sizes));
+        let place: Vec<Expr> = d[..leading].iter().copied().chain([row, d[rest]]).collect();
+        let sizes = sizes_of(ir, ir.value_type(start)).unwrap_or_default();
+        let skipped = place.len() - sizes.len();
+        let index: Vec<Expr> = sizes
+            .iter()
+            .zip(&place[skipped..])
+            .map(|(&s, &e)| if ir.exprs.as_int(s) == Some(1) { ir.exprs.int(0) } else { e })
+            .collect();
+        let s = create_load(ir, loops::LoadOp::NAME, start, &dims, &index, None, element, loc, end);
+        let s = times(ir, s, p.beta);
+        v = ir.create_value("arith.addf", &[v, s], element, &[], loc, end);
+    }
+    create_yield(ir, loops::YieldOp::NAME, &[v], loc, body);
+    ir.result(op, 0)
+}
+
+/// The rows of a product as dimensions that its readers give them.
+struct Rows {
+    sizes: Vec<Expr>,
+    readers: Vec<Op>,
+}
+
+/// The dimensions that the first reader that reshapes the result gives to its rows.
+fn split_rows(ir: &mut Ir, result: Value, m: Expr, n: Expr) -> Option<Rows> {
+    let mut rows: Option<Rows> = None;
+    for op in ir.users(result) {
+        if !RESHAPES.contains(&ir.op_name(op)) {
+            continue;
+        }
+        let Some(sizes) = sizes_of(ir, ir.value_type(ir.result(op, 0))) else { continue };
+        let Some((&last, leading)) = sizes.split_last() else { continue };
+        if last != n || leading.len() < 2 || ir.exprs.product(leading) != m {
+            continue;
+        }
+        match &mut rows {
+            None => rows = Some(Rows { sizes: leading.to_vec(), readers: vec![op] }),
+            Some(r) if r.sizes == leading => r.readers.push(op),
+            Some(_) => {}
+        }
+    }
+    rows
+}
+
+/// The tensor that a factor is a reshape of, if it has these rows.
+fn before_reshape(ir: &mut Ir, a: Value, rows: &[Expr], k: Expr) -> Option<Value> {
+    let op = ir.def_op(a).filter(|&op| RESHAPES.contains(&ir.op_name(op)))?;
+    let source = ir.operand(op, 0);
+    let sizes = sizes_of(ir, ir.value_type(source))?;
+    (sizes.split_last() == Some((&k, rows))).then_some(source)
+}
+
+/// The number of a point among those of dimensions of these sizes.
+fn flat(ir: &mut Ir, point: &[Expr], sizes: &[Expr]) -> Expr {
+    let mut number = ir.exprs.int(0);
+    for (&e, &size) in point.iter().zip(sizes) {
+        let scaled = ir.exprs.mul(number, size);
+        number = ir.exprs.add(scaled, e);
+    }
+    ir.exprs.expand(number)
+}
+
+/// The product with its rows as one dimension again.
+fn joined(
+    ir: &mut Ir,
+    value: Value,
+    rows: &[Expr],
+    (m, n): (Expr, Expr),
+    like: Value,
+    loc: Loc,
+    at: InsertPoint,
+) -> Value {
+    let ty = ir.value_type(like);
+    let unit = ir.unit_attr();
+    let props = [("view", unit)];
+    let (op, body) = create_nest(ir, loops::PointwiseOp::NAME, &[], (&[m, n], &[]), &[ty], &props, loc, at);
+    let dims = Dims::of_block(ir, body);
+    let mut index = Vec::new();
+    let mut left = ir.exprs.dim(0);
+    for (k, &size) in rows.iter().enumerate().rev() {
+        index.push(if k == 0 { left } else { ir.exprs.modulo(left, size) });
+        left = ir.exprs.floordiv(left, size);
+    }
+    index.reverse();
+    index.push(ir.exprs.dim(1));
+    let (element, end) = (ir.element_type(ty), InsertPoint::End(body));
+    let v = create_load(ir, loops::LoadOp::NAME, value, &dims, &index, None, element, loc, end);
+    create_yield(ir, loops::YieldOp::NAME, &[v], loc, body);
+    ir.result(op, 0)
+}
+
+/// A contiguous tensor of these sizes.
+fn plain_tensor(ir: &mut Ir, space: &[Expr], element: Type) -> Type {
+    let shape: Vec<i64> = space.iter().map(|&e| ir.exprs.as_int(e).unwrap_or(DYNAMIC)).collect();
+    let encoding = shape.contains(&DYNAMIC).then(|| {
+        let layout = Layout { sizes: Some(space.into()), ..Layout::default() };
+        ir.make_attr(AttrData::Layout(layout))
+    });
+    ir.tensor_type(&shape, element, encoding)
+}
