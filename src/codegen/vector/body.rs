@@ -6,7 +6,7 @@ use rinductor_support::Diagnostic;
 
 use super::arith;
 use super::axes::{LoopBody, Range};
-use super::build::{Build, Convert, IntPredicate, V, Math};
+use super::build::{Build, Convert, IntPredicate, Math, V};
 use super::emit::{Emitter, LANE, is_supported};
 use super::reduce::rounded;
 use crate::codegen::combiner::Combiner;
