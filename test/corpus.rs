@@ -240,7 +240,8 @@ fn models_compute_what_pytorch_computes_at_every_level() {
 
 #[cfg(feature = "llvm")]
 fn machine_code(ir: &Ir, wanted: &Reference) -> Result<(), String> {
-    let compiled = rinductor::driver::compiled::Compiled::new(ir, "forward").map_err(|d| d.message)?;
+    let compiled =
+        rinductor::driver::compiled::Compiled::new(ir, "forward", Default::default()).map_err(|d| d.message)?;
     wanted.hold("as machine code", &|a| compiled.run(a))
 }
 

@@ -1,6 +1,7 @@
 //! The numbers that machine code draws from seeds: the blocks of Philox that the definition says, and statistics that random numbers have.
 #![cfg(feature = "llvm")]
 
+use rinductor::codegen::cpu::Cpu;
 use rinductor::driver::compiled::Compiled;
 use rinductor::driver::pipelines;
 use rinductor::driver::reference::Argument;
@@ -30,7 +31,7 @@ fn draw<T: Element>(op: &str, properties: &str, dtype: &str) -> Vec<Vec<T>> {
     let mut ir = ir.expect("it was read");
     let cpu = pipelines::read("cpu", "cpu", &mut sources).expect("a pipeline of this name");
     pipelines::run(&mut ir, &cpu, &dialects, true).unwrap_or_else(|wrong| panic!("{wrong:?}"));
-    let compiled = Compiled::new(&ir, "forward").expect("it compiles");
+    let compiled = Compiled::new(&ir, "forward", Cpu::default()).expect("it compiles");
     SEEDS
         .iter()
         .map(|&seed| {

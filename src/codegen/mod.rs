@@ -1,8 +1,14 @@
 //! Emitters: from the kernel level to what a machine or another compiler reads.
 
+pub mod abi;
 pub mod backend;
 pub mod combiner;
+pub mod compiled;
+pub mod cpp;
+pub mod cpu;
+pub mod kept;
 pub mod kernel;
+pub mod kernels;
 pub mod literal;
 #[cfg(feature = "llvm")]
 pub mod llvm;

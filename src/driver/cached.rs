@@ -6,7 +6,9 @@
 
 use super::session::{self, Dialects};
 use super::{pipelines, run};
-use crate::codegen::llvm::{CompiledKernels, Options, without_bodies};
+use crate::codegen::compiled::CompiledKernels;
+use crate::codegen::cpu::Cpu;
+use crate::codegen::kept::without_bodies;
 use crate::codegen::threads;
 use crate::ir::Ir;
 use crate::pass::{Level, OpInfos, level};
@@ -18,10 +20,10 @@ use rayon::prelude::*;
 use std::sync::{Arc, OnceLock};
 
 /// The key of a text that is lowered by passes, given as texts, and of which a function is compiled.
-pub fn key(text: &str, passes: &[&str], function: &str, dialects: &Arc<Dialects>) -> Key {
+pub fn key(text: &str, passes: &[&str], function: &str, cpu: Cpu, dialects: &Arc<Dialects>) -> Key {
     // What code is made for: it takes a while to ask.
-    static TARGET: OnceLock<String> = OnceLock::new();
-    let target = TARGET.get_or_init(|| Options::default().describe());
+    static TARGETS: [OnceLock<String>; 2] = [OnceLock::new(), OnceLock::new()];
+    let target = TARGETS[usize::from(cpu == Cpu::Cpp)].get_or_init(|| cpu.describe());
     let mut parts = vec![("target", target.as_bytes()), ("function", function.as_bytes()), ("text", text.as_bytes())];
     parts.extend(passes.iter().map(|p| ("passes", p.as_bytes())));
     // Those that come with the compiler are among its sources.
@@ -33,8 +35,8 @@ pub fn key(text: &str, passes: &[&str], function: &str, dialects: &Arc<Dialects>
 }
 
 /// The key of what [`compile_text`] makes of a text.
-pub fn text_key(text: &str, pipeline: &str) -> Key {
-    key(text, &[pipeline], "", &Dialects::builtin())
+pub fn text_key(text: &str, pipeline: &str, cpu: Cpu) -> Key {
+    key(text, &[pipeline], "", cpu, &Dialects::builtin())
 }
 
 /// A cache of compiled functions.
@@ -64,9 +66,9 @@ impl Cached {
     }
 
     /// What was kept under a key. An entry that cannot be used is removed with a warning.
-    pub fn find(&self, key: &Key, dialects: &Dialects) -> Option<Found> {
+    pub fn find(&self, key: &Key, cpu: Cpu, dialects: &Dialects) -> Option<Found> {
         let parts = self.cache.find(key)?;
-        match found(&parts, dialects) {
+        match found(&parts, cpu, dialects) {
             Ok(found) => Some(found),
             Err(why) => {
                 self.cache.remove(key, &why);
@@ -87,7 +89,7 @@ impl Cached {
 }
 
 /// A function from the parts of an entry.
-fn found(parts: &[Vec<u8>], dialects: &Dialects) -> Result<Found, String> {
+fn found(parts: &[Vec<u8>], cpu: Cpu, dialects: &Dialects) -> Result<Found, String> {
     let [name, text, objects @ ..] = parts else { return Err("it has too few parts".into()) };
     let utf8 = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|e| format!("its text is no text: {e}"));
     let (name, text) = (utf8(name)?, utf8(text)?);
@@ -97,13 +99,13 @@ fn found(parts: &[Vec<u8>], dialects: &Dialects) -> Result<Found, String> {
     // What is kept was verified before.
     let (ir, _) = session::parse_part(&sources, source, dialects, true)
         .map_err(|wrong| wrong.first().map_or_else(|| "its module cannot be read".into(), message))?;
-    let kernels = CompiledKernels::load(&ir, objects).map_err(|d| message(&d))?;
+    let kernels = cpu.load(&ir, objects).map_err(|d| message(&d))?;
     Ok(Found { ir, name, kernels })
 }
 
 /// What a cache has of what [`compile_text`] has made, by the key of the text.
-pub fn kept(cached: &Cached, key: &Key) -> Option<(Executable, String)> {
-    let Found { ir, name, kernels } = cached.find(key, &Dialects::builtin())?;
+pub fn kept(cached: &Cached, key: &Key, cpu: Cpu) -> Option<(Executable, String)> {
+    let Found { ir, name, kernels } = cached.find(key, cpu, &Dialects::builtin())?;
     match Executable::new(&ir, &name, Arc::new(kernels)) {
         Ok(executable) => Some((executable, name)),
         Err(d) => {
@@ -114,8 +116,8 @@ pub fn kept(cached: &Cached, key: &Key) -> Option<(Executable, String)> {
 }
 
 /// The same for several keys at once; None if one is missing.
-pub fn kept_all(cached: &Cached, keys: &[Key]) -> Option<Vec<(Executable, String)>> {
-    threads::run(0, || keys.par_iter().map(|key| kept(cached, key)).collect())
+pub fn kept_all(cached: &Cached, keys: &[Key], cpu: Cpu) -> Option<Vec<(Executable, String)>> {
+    threads::run(0, || keys.par_iter().map(|key| kept(cached, key, cpu)).collect())
 }
 
 /// Compiles the only public function of a text: reads and verifies it (`shown` is what messages call it), runs the passes of a pipeline, and compiles the
@@ -127,17 +129,18 @@ pub fn compile_text(
     text: &str,
     shown: &str,
     pipeline: &str,
+    cpu: Cpu,
     cached: Option<&Cached>,
 ) -> Result<(Executable, String), (Vec<Diagnostic>, SourceMap)> {
     let dialects = Dialects::builtin();
-    let keyed = cached.map(|c| (c, text_key(text, pipeline)));
+    let keyed = cached.map(|c| (c, text_key(text, pipeline, cpu)));
     if let Some((cached, key)) = &keyed
-        && let Some(kept) = kept(cached, key)
+        && let Some(kept) = kept(cached, key, cpu)
     {
         return Ok(kept);
     }
     let mut sources = dialects.library.sources().clone();
-    match compile(text, shown, pipeline, &dialects, &mut sources) {
+    match compile(text, shown, pipeline, cpu, &dialects, &mut sources) {
         Ok((executable, name, ir, objects)) => {
             if let Some((cached, key)) = keyed {
                 cached.keep(&key, &ir, &name, &objects, &dialects);
@@ -152,6 +155,7 @@ fn compile(
     text: &str,
     shown: &str,
     pipeline: &str,
+    cpu: Cpu,
     dialects: &Dialects,
     sources: &mut SourceMap,
 ) -> Result<(Executable, String, Ir, Vec<Vec<u8>>), Vec<Diagnostic>> {
@@ -170,7 +174,7 @@ fn compile(
     if !level::fits(&ir, ir.module(), Level::Kernel) {
         return Err(one("the passes leave ops above the kernel level".into()));
     }
-    let (kernels, objects) = CompiledKernels::compile_to_objects(&ir, &Options::default()).map_err(|d| vec![d])?;
+    let (kernels, objects) = cpu.compile(&ir).map_err(|d| vec![d])?;
     let executable = Executable::new(&ir, &name, Arc::new(kernels)).map_err(|d| vec![d])?;
     Ok((executable, name, ir, objects))
 }
@@ -195,7 +199,8 @@ func.func @forward(%x: tensor<?x16xf32, #aten.layout<sizes = [s0, 16]>>, %s: ind
     }
 
     fn compiled(text: &str, cached: Option<&Cached>) -> Executable {
-        let (executable, name) = compile_text(text, "a.ir", "cpu", cached).unwrap_or_else(|e| panic!("{:?}", e.0));
+        let (executable, name) =
+            compile_text(text, "a.ir", "cpu", Cpu::default(), cached).unwrap_or_else(|e| panic!("{:?}", e.0));
         assert_eq!(name, "forward");
         executable
     }
@@ -219,13 +224,13 @@ func.func @forward(%x: tensor<?x16xf32, #aten.layout<sizes = [s0, 16]>>, %s: ind
         let plain = compiled(TEXT, None);
         let first = cached(dir.path());
         let second = cached(dir.path());
-        let key = key(TEXT, &["cpu"], "", &Dialects::builtin());
-        assert!(second.find(&key, &Dialects::builtin()).is_none());
+        let key = key(TEXT, &["cpu"], "", Cpu::default(), &Dialects::builtin());
+        assert!(second.find(&key, Cpu::default(), &Dialects::builtin()).is_none());
         for executable in [compiled(TEXT, Some(&first)), compiled(TEXT, Some(&second))] {
             assert_eq!(parameters(&executable), parameters(&plain));
             assert_eq!(results(&executable), results(&plain));
         }
-        assert!(second.find(&key, &Dialects::builtin()).is_some());
+        assert!(second.find(&key, Cpu::default(), &Dialects::builtin()).is_some());
         assert_eq!(first.cache().warnings(), [""; 0]);
         assert_eq!(second.cache().warnings(), [""; 0]);
     }
@@ -254,25 +259,26 @@ func.func @forward(%p: tensor<8x4xf32>, %q: tensor<8x4xf32>) -> tensor<8x4xf32> 
         let (loaded, wrong) = Dialects::with_files([("a.dialect", "/// Mine.\ndialect mine;\n")]);
         assert!(wrong.is_empty(), "{wrong:?}");
         let keys = [
-            key(TEXT, &["cpu"], "", &builtin),
-            key(&TEXT.replace("16", "17"), &["cpu"], "", &builtin),
-            key(TEXT, &["cpu-debug"], "", &builtin),
-            key(TEXT, &["cpu", "dce"], "", &builtin),
-            key(TEXT, &["cpu"], "forward", &builtin),
-            key(TEXT, &["cpu"], "", &loaded),
+            key(TEXT, &["cpu"], "", Cpu::default(), &builtin),
+            key(&TEXT.replace("16", "17"), &["cpu"], "", Cpu::default(), &builtin),
+            key(TEXT, &["cpu-debug"], "", Cpu::default(), &builtin),
+            key(TEXT, &["cpu", "dce"], "", Cpu::default(), &builtin),
+            key(TEXT, &["cpu"], "forward", Cpu::default(), &builtin),
+            key(TEXT, &["cpu"], "", Cpu::default(), &loaded),
         ];
         for (i, a) in keys.iter().enumerate() {
             assert_eq!(keys.iter().position(|b| b == a), Some(i), "keys {keys:?}");
         }
-        assert_eq!(keys[0], key(TEXT, &["cpu"], "", &builtin));
-        assert!(Options::default().describe().contains("LLVM 22."));
+        assert_eq!(keys[0], key(TEXT, &["cpu"], "", Cpu::default(), &builtin));
+        assert!(!Cpu::ALL.contains(&Cpu::Llvm) || Cpu::Llvm.describe().contains("LLVM 22."));
+        assert_ne!(Cpu::Llvm.describe(), Cpu::Cpp.describe());
     }
 
     #[test]
     fn an_entry_that_is_whole_but_means_nothing_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let cached = cached(dir.path());
-        let key = key(TEXT, &["cpu"], "", &Dialects::builtin());
+        let key = key(TEXT, &["cpu"], "", Cpu::default(), &Dialects::builtin());
         drop(compiled(TEXT, Some(&cached)));
         let good = cached.cache().find(&key).unwrap();
         let empty = b"module {\n}\n".as_slice();
@@ -302,7 +308,8 @@ func.func @forward(%p: tensor<8x4xf32>, %q: tensor<8x4xf32>) -> tensor<8x4xf32> 
         let broken = TEXT.replace("array<i64: 0>", "array<i64: 7>");
         for (text, pipeline) in [(broken.as_str(), "cpu"), (TEXT, "cup"), (TEXT, "cse"), ("nothing", "cpu")] {
             let said = |cached| {
-                let (wrong, sources) = compile_text(text, "a.ir", pipeline, cached).err().expect("it is wrong");
+                let (wrong, sources) =
+                    compile_text(text, "a.ir", pipeline, Cpu::default(), cached).err().expect("it is wrong");
                 wrong.iter().map(|d| d.headline(&sources)).collect::<Vec<_>>()
             };
             assert_eq!(said(Some(&cached)), said(None));

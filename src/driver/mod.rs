@@ -4,7 +4,6 @@
 //! it in its own process.
 
 pub mod args;
-#[cfg(feature = "llvm")]
 pub mod cached;
 pub mod compiled;
 pub mod docs;

@@ -3,6 +3,7 @@
 use super::model::{Model, Verdict};
 use super::program::{self, Problem, Program};
 use super::{Io, args, inputs, io, pipelines, reference, session};
+use crate::codegen::cpu::Cpu;
 use crate::ir::Ir;
 use crate::pass::Level;
 use crate::pass::level::dialect_of;
@@ -165,10 +166,13 @@ fn show_time(t: Duration) -> String {
 }
 
 /// Compiles the last stage, runs it, and adds the row of it.
-#[cfg(feature = "llvm")]
 fn machine_code(ir: &Ir, model: &Model, repeat: u32, table: &mut Table, io: &mut Io) -> Result<(), Problem> {
+    if !Cpu::ALL.contains(&Cpu::Llvm) {
+        table.write("\nThis was built without LLVM: there is no machine code.\n", io)?;
+        return Ok(());
+    }
     let start = Instant::now();
-    let compiled = super::compiled::Compiled::new(ir, "forward")?;
+    let compiled = super::compiled::Compiled::new(ir, "forward", Cpu::Llvm)?;
     let compiling = start.elapsed();
     let arguments = model.arguments()?;
     let verdict = model.judge(&arguments, &compiled.run(&arguments)?)?;
@@ -185,12 +189,5 @@ fn machine_code(ir: &Ir, model: &Model, repeat: u32, table: &mut Table, io: &mut
     let median = times.get(times.len() / 2).copied().unwrap_or_default();
     let line = format!("\n{} kernels; one run takes {} (median of {repeat})\n", compiled.kernels(), show_time(median));
     table.write(&line, io)?;
-    Ok(())
-}
-
-/// Says that there is no machine code.
-#[cfg(not(feature = "llvm"))]
-fn machine_code(_: &Ir, _: &Model, _: u32, table: &mut Table, io: &mut Io) -> Result<(), Problem> {
-    table.write("\nThis was built without LLVM: there is no machine code.\n", io)?;
     Ok(())
 }

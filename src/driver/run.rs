@@ -1,4 +1,4 @@
-//! `rinductor-run`: runs a function of an IR file, compiled through LLVM or interpreted, and shows, writes or compares its results.
+//! `rinductor-run`: runs a function of an IR file, compiled through LLVM or C++, or interpreted, and shows, writes or compares its results.
 
 use super::args::{self, flag, value};
 use super::compiled::Compiled;
@@ -7,6 +7,7 @@ use super::model::Model;
 use super::program::{self, Problem, Program};
 use super::reference::{self, Argument};
 use super::{Io, pipelines, session};
+use crate::codegen::cpu::Cpu;
 use crate::dialects::func;
 use crate::ir::{Ir, Op};
 use crate::pass::manager::Config;
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 
 fn command() -> Command {
     args::remarks(args::common(Command::new("rinductor-run")))
-        .about("Runs a function of an IR file at any level: compiled through LLVM, or interpreted")
+        .about("Runs a function of an IR file at any level: compiled through LLVM or C++, or interpreted")
         .override_usage("rinductor-run [OPTIONS] [INPUT]")
         .arg(args::input())
         .arg(
@@ -61,7 +62,7 @@ fn command() -> Command {
                 .value_parser(clap::value_parser!(u32).range(1..)),
         )
         .arg(flag("timing", "Show how long compilation took"))
-        .args(CACHE.then(|| value("cache", "DIR", "Take what was compiled before from this folder, and keep there what is compiled")))
+        .arg(value("cache", "DIR", "Take what was compiled before from this folder, and keep there what is compiled"))
 }
 
 /// The program. Gives its exit code: 1 when anything failed, or when results are not as expected.
@@ -87,10 +88,11 @@ fn run(program: &mut Program, io: &mut Io) -> Result<i32, Problem> {
 
     let interpret = program.matches.get_flag("interpret");
     let interpreted = interpret || program.text("backend") == Some("interpret");
+    let cpu = if interpreted { Cpu::default() } else { Cpu::parse(program.text("backend").unwrap_or(BACKENDS[0]))? };
     let threads = program.matches.get_one::<usize>("threads").copied().unwrap_or(0);
     let texts = passes(&ir, interpret, program);
     let text = program.sources.text(part).clone();
-    let cache = if interpreted { None } else { kept::Kept::new(program, &text, &texts, &name) };
+    let cache = if interpreted { None } else { kept::Kept::new(program, &text, &texts, &name, cpu) };
     let mut times = [Duration::ZERO; 2];
     let start = Instant::now();
     let executor = match cache.as_ref().and_then(|c| c.find(program)) {
@@ -98,7 +100,7 @@ fn run(program: &mut Program, io: &mut Io) -> Result<i32, Problem> {
         None => {
             lower(&mut ir, &texts, program, io)?;
             times[0] = start.elapsed();
-            Executor::new(ir, &name, interpreted, threads, cache.as_ref(), program)?
+            Executor::new(ir, &name, (!interpreted).then_some(cpu), threads, cache.as_ref(), program)?
         }
     };
     times[1] = start.elapsed() - times[0];
@@ -198,42 +200,10 @@ fn lower(ir: &mut Ir, texts: &[String], program: &mut Program, io: &mut Io) -> R
 }
 
 /// What can run kernels in this build; the first is the default.
-const BACKENDS: &[&str] = if cfg!(feature = "llvm") { &["llvm", "interpret"] } else { &["interpret"] };
+const BACKENDS: &[&str] = if cfg!(feature = "llvm") { &["llvm", "cpp", "interpret"] } else { &["cpp", "interpret"] };
 
-/// Whether this build compiles, and so has something to keep.
-const CACHE: bool = cfg!(feature = "llvm");
-
-/// Without LLVM nothing is compiled.
-#[cfg(not(feature = "llvm"))]
 mod kept {
-    use super::{Compiled, Diagnostic, Ir, Program};
-
-    /// No place.
-    pub enum Kept {}
-
-    impl Kept {
-        /// None.
-        pub fn new(_: &Program, _: &str, _: &[String], _: &str) -> Option<Kept> {
-            None
-        }
-        /// Never called, for there is none.
-        pub fn find(&self, _: &Program) -> Option<Compiled> {
-            match *self {}
-        }
-        /// Never called.
-        pub fn compile(&self, _: &Ir, _: &str, _: &Program) -> Result<Compiled, Diagnostic> {
-            match *self {}
-        }
-        /// Never called.
-        pub fn warnings(&self) -> Vec<Diagnostic> {
-            match *self {}
-        }
-    }
-}
-
-#[cfg(feature = "llvm")]
-mod kept {
-    use super::{Compiled, Diagnostic, Ir, Program};
+    use super::{Compiled, Cpu, Diagnostic, Ir, Program};
     use crate::driver::cached::{self, Cached};
     use crate::runtime::cache::{Key, Settings};
     use crate::support::Severity;
@@ -243,29 +213,30 @@ mod kept {
     pub struct Kept {
         cached: Cached,
         key: Key,
+        cpu: Cpu,
     }
 
     impl Kept {
         /// As the command line says.
-        pub fn new(program: &Program, text: &str, passes: &[String], function: &str) -> Option<Kept> {
+        pub fn new(program: &Program, text: &str, passes: &[String], function: &str, cpu: Cpu) -> Option<Kept> {
             let folder = program.cwd.join(program.text("cache")?);
             let cached = Cached::new(Settings::of(folder));
             let passes: Vec<&str> = passes.iter().map(String::as_str).collect();
-            let key = cached::key(text, &passes, function, &program.dialects);
-            Some(Kept { cached, key })
+            let key = cached::key(text, &passes, function, cpu, &program.dialects);
+            Some(Kept { cached, key, cpu })
         }
 
         /// What was compiled before.
         pub fn find(&self, program: &Program) -> Option<Compiled> {
-            let found = self.cached.find(&self.key, &program.dialects)?;
-            Compiled::of(&found.ir, &found.name, found.kernels)
+            let found = self.cached.find(&self.key, self.cpu, &program.dialects)?;
+            Compiled::of(&found.ir, &found.name, std::sync::Arc::new(found.kernels))
                 .map_err(|d| self.cached.cache().remove(&self.key, &d.message))
                 .ok()
         }
 
         /// Compiles, and keeps what that gives.
         pub fn compile(&self, ir: &Ir, name: &str, program: &Program) -> Result<Compiled, Diagnostic> {
-            let (compiled, objects) = Compiled::with_objects(ir, name)?;
+            let (compiled, objects) = Compiled::with_objects(ir, name, self.cpu)?;
             self.cached.keep(&self.key, ir, name, &objects, &program.dialects);
             Ok(compiled)
         }
@@ -288,22 +259,22 @@ impl Executor {
     fn new(
         ir: Ir,
         name: &str,
-        interpreted: bool,
+        cpu: Option<Cpu>,
         threads: usize,
         cache: Option<&kept::Kept>,
         program: &Program,
     ) -> Result<Executor, Problem> {
         let func = ir.lookup_symbol(name).ok_or_else(|| format!("the passes removed the function '{name}'"))?;
-        if interpreted {
+        let Some(cpu) = cpu else {
             return Ok(Executor::Interpreted(Box::new(ir), func));
-        }
+        };
         // A function without ops is of every level.
         if !level::fits(&ir, ir.module(), Level::Kernel) {
             return Err("the passes leave ops above the kernel level, which only --interpret runs".to_string().into());
         }
         let compiled = match cache {
             Some(cache) => cache.compile(&ir, name, program)?,
-            None => Compiled::new(&ir, name)?,
+            None => Compiled::new(&ir, name, cpu)?,
         };
         Ok(Executor::Compiled(Box::new(compiled.with_threads(threads))))
     }

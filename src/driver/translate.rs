@@ -61,6 +61,7 @@ pub static TABLE: &[Translation] = &[
         text: false,
         run: llvm::shared_library,
     },
+    Translation { name: "cpp", summary: "the kernels as one C++ file", text: true, run: cpp },
     Translation {
         name: "triton",
         summary: "a Python module with the kernels in Triton and the function that runs them",
@@ -74,6 +75,11 @@ pub static TABLE: &[Translation] = &[
         run: triton_kernels,
     },
 ];
+
+fn cpp(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
+    let machine = crate::codegen::cpp::machine::of(settings.target_cpu.as_deref())?;
+    crate::codegen::cpp::emit(ir, machine, crate::codegen::cpp::Extent::Kernels).map(String::into_bytes)
+}
 
 fn triton(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
     let dialects = settings.dialects.clone().unwrap_or_else(Dialects::builtin);

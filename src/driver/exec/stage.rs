@@ -1,5 +1,7 @@
 //! Where a function runs: each level that its module can be lowered to, and each back end that this build has.
 
+use crate::codegen::compiled::CompiledKernels;
+use crate::codegen::cpu::Cpu;
 use crate::driver::compiled::Compiled;
 use crate::driver::reference::{self, Argument};
 use crate::driver::{pipelines, session};
@@ -8,6 +10,7 @@ use crate::pass::Level;
 use crate::pass::pipeline::{Pipeline, Step};
 use crate::support::{Diagnostic, SourceMap};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The names of all places, from the top, and what they are.
 pub const PLACES: &[(&str, &str)] = &[
@@ -16,7 +19,16 @@ pub const PLACES: &[(&str, &str)] = &[
     ("kernels", "the reference interpreter on the kernel level: the pipeline `cpu`"),
     ("unfused", "the reference interpreter on kernels of one op each: the pipeline `cpu-debug`"),
     ("llvm", "machine code from LLVM for what the pipeline `cpu` gives"),
+    ("cpp", "machine code from the C++ compiler that is found, for the same"),
 ];
+
+/// The code of a module.
+struct Code {
+    cpu: Cpu,
+    /// Its kernels, once they are compiled, or why they are not.
+    kernels: Option<Result<Arc<CompiledKernels>, Diagnostic>>,
+    functions: BTreeMap<String, Compiled>,
+}
 
 /// One place, with the module as it is there.
 pub struct Stage<'a> {
@@ -25,12 +37,16 @@ pub struct Stage<'a> {
     module: Result<Ir, Vec<Diagnostic>>,
     dialects: &'a session::Dialects,
     /// Compiled functions by name, where the place is a back end.
-    code: Option<BTreeMap<String, Compiled>>,
+    code: Option<Code>,
 }
 
 impl<'a> Stage<'a> {
     fn new(name: &'static str, module: Result<Ir, Vec<Diagnostic>>, dialects: &'a session::Dialects) -> Self {
-        let code = (name == "llvm").then(BTreeMap::new);
+        let code = Cpu::ALL.iter().find(|c| c.name() == name).map(|&cpu| Code {
+            cpu,
+            kernels: None,
+            functions: BTreeMap::new(),
+        });
         Self { name, module, dialects, code }
     }
 
@@ -42,10 +58,13 @@ impl<'a> Stage<'a> {
         let ir = self.module.as_ref().map_err(Clone::clone)?;
         let one = |d: Diagnostic| vec![d];
         if let Some(code) = &mut self.code {
-            if !code.contains_key(function) {
-                code.insert(function.to_string(), Compiled::new(ir, function).map_err(one)?);
+            if !code.functions.contains_key(function) {
+                let compile = || code.cpu.compile(ir).map(|c| Arc::new(c.0));
+                let kernels = code.kernels.get_or_insert_with(compile).clone().map_err(one)?;
+                let compiled = Compiled::of(ir, function, kernels).map_err(one)?;
+                code.functions.insert(function.to_string(), compiled);
             }
-            return code[function].run(arguments).map_err(one);
+            return code.functions[function].run(arguments).map_err(one);
         }
         let gone = || one(Diagnostic::error_nowhere(format!("the passes removed the function '{function}'")));
         let func = ir.lookup_symbol(function).ok_or_else(gone)?;
@@ -81,9 +100,8 @@ pub fn all<'a>(
         Some(Level::Kernel) => add("kernels", Ok(ir.clone())),
         Some(Level::Loop) => {}
     }
-    let machine = cfg!(feature = "llvm");
-    if level == Some(Level::Kernel) && machine {
-        add("llvm", Ok(ir.clone()));
+    if level == Some(Level::Kernel) {
+        Cpu::ALL.iter().for_each(|c| add(c.name(), Ok(ir.clone())));
     }
     if !matches!(level, Some(Level::Graph | Level::Loop)) {
         return Ok(stages);
@@ -96,9 +114,7 @@ pub fn all<'a>(
     add("loops", loops);
     add("kernels", kernels.clone());
     add("unfused", lower(ir, read("cpu-debug", sources)?, dialects));
-    if machine {
-        add("llvm", kernels);
-    }
+    Cpu::ALL.iter().for_each(|c| add(c.name(), kernels.clone()));
     Ok(stages)
 }
 

@@ -1,27 +1,65 @@
 //! Compiling through the cache on disk: texts, and whatever else Python keeps there.
 
+use crate::error::{error, sentence};
 use crate::executable::PyExecutable;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use rinductor::codegen::cpu::Cpu;
+use rinductor::driver::cached::{self, Cached};
 use rinductor::runtime::cache::{Key, Settings};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Compiles the only public function of a text: what `Module.parse(text, name).run(pipeline).compile(threads=threads)` gives, but what any process has
 /// compiled before is taken from the cache on disk (docs/python.md). What is wrong with that cache is a warning in the log `rinductor`.
 #[pyfunction]
-#[pyo3(signature = (text, name="<string>", pipeline="cpu", threads=0))]
-pub fn compile_text(py: Python<'_>, text: &str, name: &str, pipeline: &str, threads: usize) -> PyResult<PyExecutable> {
-    of_text(py, text, name, pipeline, threads)
+#[pyo3(signature = (text, name="<string>", pipeline="cpu", threads=0, backend=None))]
+pub fn compile_text(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    pipeline: &str,
+    threads: usize,
+    backend: Option<&str>,
+) -> PyResult<PyExecutable> {
+    let (cached, cpu) = (cache(py)?, cpu(py, backend)?);
+    let made = py.detach(|| cached::compile_text(text, name, pipeline, cpu, cached.as_deref()));
+    tell(py, cached.as_deref())?;
+    let (executable, name) = made.map_err(|(wrong, sources)| error(py, &wrong, &sources))?;
+    Ok(PyExecutable::new(executable.with_threads(threads), name, None))
 }
 
-#[cfg(feature = "llvm")]
-use with_llvm::{Cached, of_text};
-#[cfg(feature = "llvm")]
-pub use with_llvm::{kept_executables, text_key};
-#[cfg(not(feature = "llvm"))]
-use without::{Cached, of_text};
-#[cfg(not(feature = "llvm"))]
-pub use without::{kept_executables, text_key};
+/// What the cache calls the executable that `compile_text` makes of a text.
+#[pyfunction]
+#[pyo3(signature = (text, pipeline, backend=None))]
+pub fn text_key(text: &str, pipeline: &str, backend: Option<&str>) -> String {
+    // A back end that there is not has no key of its own: to compile for it is an error.
+    let cpu = backend.map_or_else(Cpu::default, |b| Cpu::parse(b).unwrap_or_default());
+    cached::text_key(text, pipeline, cpu).to_string()
+}
+
+/// The executables that the cache has under keys that `text_key` has given; None if it has not all of them.
+#[pyfunction]
+#[pyo3(signature = (keys, backend=None))]
+pub fn kept_executables(
+    py: Python<'_>,
+    keys: Vec<String>,
+    backend: Option<&str>,
+) -> PyResult<Option<Vec<PyExecutable>>> {
+    let cpu = cpu(py, backend)?;
+    let (Some(cached), Some(keys)) = (cache(py)?, keys.iter().map(|k| Key::parse(k)).collect::<Option<Vec<_>>>())
+    else {
+        return Ok(None);
+    };
+    let found = py.detach(|| cached::kept_all(&cached, &keys, cpu));
+    tell(py, Some(&cached))?;
+    Ok(found.map(|all| all.into_iter().map(|(e, name)| PyExecutable::new(e, name, None)).collect()))
+}
+
+/// The back end of a name; the usual one if none is given.
+pub fn cpu(py: Python<'_>, backend: Option<&str>) -> PyResult<Cpu> {
+    let Some(name) = backend else { return Ok(Cpu::default()) };
+    Cpu::parse(name).map_err(|d| sentence(py, &d.message))
+}
 
 /// The cache that the environment has named last: it warns once of a folder that takes nothing.
 static CACHE: Mutex<Option<Arc<Cached>>> = Mutex::new(None);
@@ -53,7 +91,7 @@ fn tell(py: Python<'_>, cached: Option<&Cached>) -> PyResult<()> {
 
 /// The key of what Python keeps. What is kept of a graph names executables, which are for one kind of machine: so is this.
 fn key_of(parts: &[Vec<u8>]) -> Key {
-    let machine = text_key("", "");
+    let machine = text_key("", "", None);
     let parts = parts.iter().map(|p| ("python", p.as_slice()));
     Key::of(&std::iter::once(("machine", machine.as_bytes())).chain(parts).collect::<Vec<_>>())
 }
@@ -74,78 +112,4 @@ pub fn keep(py: Python<'_>, parts: Vec<Vec<u8>>, value: &[u8]) -> PyResult<()> {
     let Some(cached) = cache(py)? else { return Ok(()) };
     py.detach(|| cached.cache().keep(&key_of(&parts), &[value]));
     tell(py, Some(&cached))
-}
-
-/// No machine code is made, so none is kept.
-#[cfg(not(feature = "llvm"))]
-mod without {
-    use crate::error::sentence;
-    use crate::executable::PyExecutable;
-    use pyo3::prelude::*;
-    use rinductor::runtime::cache::{Cache, Settings};
-
-    pub struct Cached {
-        cache: Cache,
-    }
-
-    impl Cached {
-        pub fn new(settings: Settings) -> Cached {
-            Cached { cache: Cache::new(settings) }
-        }
-
-        pub fn cache(&self) -> &Cache {
-            &self.cache
-        }
-    }
-
-    pub fn of_text(py: Python<'_>, _: &str, _: &str, _: &str, _: usize) -> PyResult<PyExecutable> {
-        Err(sentence(py, "this build has no LLVM: use Module.interpret(), or build with the feature 'llvm'"))
-    }
-
-    #[pyfunction]
-    pub fn text_key(text: &str, pipeline: &str) -> String {
-        format!("{pipeline}:{text}")
-    }
-
-    #[pyfunction]
-    pub fn kept_executables(_keys: Vec<String>) -> Option<Vec<PyExecutable>> {
-        None
-    }
-}
-
-#[cfg(feature = "llvm")]
-mod with_llvm {
-    use super::{cache, tell};
-    use crate::error::error;
-    use crate::executable::PyExecutable;
-    use pyo3::prelude::*;
-    pub use rinductor::driver::cached::Cached;
-    use rinductor::driver::cached::{self, compile_text};
-    use rinductor::runtime::cache::Key;
-
-    pub fn of_text(py: Python<'_>, text: &str, name: &str, pipeline: &str, threads: usize) -> PyResult<PyExecutable> {
-        let cached = cache(py)?;
-        let made = py.detach(|| compile_text(text, name, pipeline, cached.as_deref()));
-        tell(py, cached.as_deref())?;
-        let (executable, name) = made.map_err(|(wrong, sources)| error(py, &wrong, &sources))?;
-        Ok(PyExecutable::new(executable.with_threads(threads), name, None))
-    }
-
-    /// What the cache calls the executable that `compile_text` makes of a text.
-    #[pyfunction]
-    pub fn text_key(text: &str, pipeline: &str) -> String {
-        cached::text_key(text, pipeline).to_string()
-    }
-
-    /// The executables that the cache has under keys that `text_key` has given; None if it has not all of them.
-    #[pyfunction]
-    pub fn kept_executables(py: Python<'_>, keys: Vec<String>) -> PyResult<Option<Vec<PyExecutable>>> {
-        let (Some(cached), Some(keys)) = (cache(py)?, keys.iter().map(|k| Key::parse(k)).collect::<Option<Vec<_>>>())
-        else {
-            return Ok(None);
-        };
-        let found = py.detach(|| cached::kept_all(&cached, &keys));
-        tell(py, Some(&cached))?;
-        Ok(found.map(|all| all.into_iter().map(|(e, name)| PyExecutable::new(e, name, None)).collect()))
-    }
 }

@@ -288,8 +288,8 @@ impl PyModule {
     ///
     /// `threads` is how many threads kernels may use; 0 for as many as there usually are. `extern(name, attrs, inputs, outputs)` computes ops that the
     /// runtime has not, and those named in `host_ops`: it gets tensors of PyTorch that share memory with the running function (None for an
-    /// argument or a result that is not there, an int for a symbolic integer), and writes the outputs.
-    #[pyo3(signature = (function=None, threads=0, *, r#extern=None, host_ops=None))]
+    /// argument or a result that is not there, an int for a symbolic integer), and writes the outputs. `backend` is "llvm" or "cpp".
+    #[pyo3(signature = (function=None, threads=0, *, r#extern=None, host_ops=None, backend=None))]
     fn compile(
         &self,
         py: Python<'_>,
@@ -297,7 +297,9 @@ impl PyModule {
         threads: usize,
         r#extern: Option<Bound<'_, PyAny>>,
         host_ops: Option<Vec<String>>,
+        backend: Option<&str>,
     ) -> PyResult<PyExecutable> {
+        let cpu = crate::cache::cpu(py, backend)?;
         let state = self.verified(py)?;
         let func = state.function(function).map_err(|e| sentence(py, e))?;
         if !level::fits(&state.ir, state.ir.module(), Level::Kernel) {
@@ -317,7 +319,7 @@ impl PyModule {
         };
         let name = state.ir.symbol_name(func).unwrap_or_default().to_string();
         let ops = host.clone().map(|h| h as Arc<dyn HostOps>);
-        let made = py.detach(|| executable(&state.ir, &name, ops)).map_err(|d| error(py, &[d], &state.sources))?;
+        let made = py.detach(|| executable(&state.ir, &name, cpu, ops)).map_err(|d| error(py, &[d], &state.sources))?;
         Ok(PyExecutable::new(made.with_threads(threads), name, host))
     }
 
@@ -329,24 +331,14 @@ impl PyModule {
     }
 }
 
-#[cfg(feature = "llvm")]
 fn executable(
     ir: &Ir,
     name: &str,
+    cpu: rinductor::codegen::cpu::Cpu,
     host: Option<Arc<dyn HostOps>>,
 ) -> Result<rinductor::runtime::exec::Executable, Diagnostic> {
-    use rinductor::codegen::llvm::{CompiledKernels, Options};
-    let code = CompiledKernels::compile(ir, &Options::default())?;
+    let code = cpu.compile(ir)?.0;
     rinductor::runtime::exec::Executable::with_host(ir, name, Arc::new(code), host)
-}
-
-#[cfg(not(feature = "llvm"))]
-fn executable(
-    _: &Ir,
-    _: &str,
-    _: Option<Arc<dyn HostOps>>,
-) -> Result<rinductor::runtime::exec::Executable, Diagnostic> {
-    Err(Diagnostic::error_nowhere("this build has no LLVM: use interpret(), or build with the feature 'llvm'"))
 }
 
 /// Why passes did not run to the end.

@@ -8,6 +8,7 @@
 //!   the op alone. What the file states of results is not looked at.
 //! - `run FILE.ir INPUTS OUTPUTS`: runs the function `calls` as machine code with the tensors of a safetensors file; `done`, or `failed MESSAGE`.
 
+use rinductor::codegen::cpu::Cpu;
 use rinductor::defs::{Setting, Signature};
 use rinductor::dialects::instance::instance_of;
 use rinductor::dialects::library::{self, Library};
@@ -103,7 +104,7 @@ fn run(dialects: &Dialects, file: &str, from: &str, to: &str) -> Result<String, 
     if !passed {
         return Err(messages.said.take().first().map_or("a pass failed".into(), |d| d.headline(&sources)));
     }
-    let compiled = Compiled::new(&ir, "calls").map_err(|d| d.headline(&sources))?;
+    let compiled = Compiled::new(&ir, "calls", Cpu::default()).map_err(|d| d.headline(&sources))?;
     let results = compiled.run(&arguments).map_err(|d| d.message)?;
     let mut tensors = Vec::new();
     for (name, result) in names.iter().zip(&results) {

@@ -1,6 +1,7 @@
 //! One graph through everything: what the interpreter makes of it at the graph level is what each later level and the machine code must give.
 
 use crate::graph::{Argument, Built, Graph};
+use rinductor::codegen::cpu::Cpu;
 use rinductor::driver::compiled::Compiled;
 use rinductor::driver::pipelines::catalog;
 use rinductor::driver::reference;
@@ -258,7 +259,7 @@ fn check_with(graph: &Graph, passes: &str, dialects: &Dialects, roundings: u64) 
     }
     lower(&mut ir, passes, &built, &reference, dialects)?;
     let ir = through_text(&ir, dialects).map_err(|e| format!("after the passes: {e}"))?;
-    let compiled = Compiled::new(&ir, "forward").map_err(|d| format!("machine code: {}", d.message))?;
+    let compiled = Compiled::new(&ir, "forward", Cpu::default()).map_err(|d| format!("machine code: {}", d.message))?;
     let arguments: Vec<reference::Argument> = copies(&built.arguments)
         .iter()
         .map(|i| match i {

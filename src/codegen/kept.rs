@@ -7,7 +7,7 @@
 //! Who loads the code needs no more of them. Kernels that take symbols stay whole: what sizes a call may bring is found in their bodies.
 //! The attributes are believed where objects are loaded that were made with them, and nowhere else: a text could name code of other arguments.
 
-use super::module::{self, Kernels};
+use super::kernels::{self as all, Kernels};
 use crate::dialects::kernels;
 use crate::ir::{Ir, Op};
 use rinductor_support::Diagnostic;
@@ -17,12 +17,12 @@ const CODE: &str = "kernels.code";
 /// About how many nanoseconds a step takes.
 const COST: &str = "kernels.cost";
 
-/// What [`CompiledKernels::load`](super::CompiledKernels::load) needs of a module whose kernels were compiled.
+/// What who loads compiled code needs of a module whose kernels were compiled.
 ///
 /// # Errors
 /// A kernel that cannot be read; then nothing was compiled from the module either.
 pub fn without_bodies(ir: &Ir) -> Result<Ir, Diagnostic> {
-    let Kernels { infos, exprs, .. } = module::read(ir, false)?;
+    let Kernels { infos, exprs, .. } = all::read(ir, false)?;
     let mut short = ir.clone();
     for info in infos.iter().filter(|i| i.symbols.is_empty()) {
         let (Some(cost), Some(func)) = (exprs.as_int(info.cost), short.lookup_symbol(&info.name)) else { continue };
@@ -43,7 +43,7 @@ pub fn without_bodies(ir: &Ir) -> Result<Ir, Diagnostic> {
 }
 
 /// Of a kernel whose body was left out, the function that has its code and what a step costs.
-pub(super) fn code_of(ir: &Ir, func: Op) -> Option<(String, i64)> {
+pub fn code_of(ir: &Ir, func: Op) -> Option<(String, i64)> {
     let code = ir.attr_of(func, CODE).and_then(|a| ir.as_str(a))?;
     let cost = ir.attr_of(func, COST).and_then(|a| ir.as_int(a))?;
     Some((code.to_string(), cost))

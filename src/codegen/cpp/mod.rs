@@ -1,0 +1,26 @@
+//! C++ from `kernels.func`s and the function that launches them.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `build`, `arith`, `node`, `print` | what `codegen::vector` builds with: values, and their text |
+//! | `names`, `prelude`, `half`, `library` | identifiers; what stands before the kernels |
+//! | `module` | a file with the kernels of an `Ir` |
+//! | `flags`, `machine` | how it is compiled, and for what |
+//! | `compile`, `load` | the compiler that is found; its libraries in memory |
+
+mod arith;
+mod build;
+pub mod compile;
+pub mod flags;
+mod half;
+mod library;
+mod load;
+pub mod machine;
+mod module;
+mod names;
+mod node;
+mod prelude;
+mod print;
+
+pub use compile::Compiler;
+pub use module::{Extent, emit};
