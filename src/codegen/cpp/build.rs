@@ -368,6 +368,23 @@ impl Build for CppBuild {
     fn scaled(&self, x: Value, i: Value) -> Option<Value> {
         Some(self.call(self.ty(x), "scaled", &[x, i]))
     }
+    fn turns(&self) -> bool {
+        true
+    }
+    fn turned(&self, rows: &[Value]) -> Option<Vec<Value>> {
+        // Blocks of two, then of four, …: each round swaps the off-diagonal halves of the blocks.
+        let mut rows = rows.to_vec();
+        let mut half = 1;
+        while half < rows.len() {
+            for i in (0..rows.len()).filter(|i| i & half == 0) {
+                let (a, b, t) = (rows[i], rows[i + half], self.ty(rows[i]));
+                rows[i] = self.call(t, format!("upper<{half}>"), &[a, b]);
+                rows[i + half] = self.call(t, format!("lower<{half}>"), &[a, b]);
+            }
+            half *= 2;
+        }
+        Some(rows)
+    }
     fn table(&self, entries: &[f64; 16], i: Value) -> Option<Value> {
         let one = self.float_type(32, 1);
         let entries = entries.iter().map(|&e| Some(self.float(one, e))).collect();

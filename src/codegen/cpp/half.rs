@@ -126,3 +126,32 @@ template <int N> static inline Vec<float, N> table(Vec<float, 16> entries, Vec<i
   }
 }
 ";
+
+/// Halves of blocks swapped.
+pub const TURNED: &str = "
+// Of two rows of blocks with `half` lanes a side: the first with the second's block above the diagonal, and the other way round.
+template <int half, typename T, int N, int... k> static inline Vec<T, N> upper(Vec<T, N> a, Vec<T, N> b, Indices<k...>) {
+  if constexpr (Vec<T, N>::halved) {
+    Vec<T, N> r;
+    for (int i = 0; i < N; i++) r.set(i, i & half ? b[i - half] : a[i]);
+    return r;
+  } else {
+    return Vec<T, N>(typename Vec<T, N>::Native(__builtin_shufflevector(a.v, b.v, (k & half ? N + k - half : k)...)));
+  }
+}
+template <int half, typename T, int N, int... k> static inline Vec<T, N> lower(Vec<T, N> a, Vec<T, N> b, Indices<k...>) {
+  if constexpr (Vec<T, N>::halved) {
+    Vec<T, N> r;
+    for (int i = 0; i < N; i++) r.set(i, i & half ? b[i] : a[i + half]);
+    return r;
+  } else {
+    return Vec<T, N>(typename Vec<T, N>::Native(__builtin_shufflevector(a.v, b.v, (k & half ? N + k : k + half)...)));
+  }
+}
+template <int half, typename T, int N> static inline Vec<T, N> upper(Vec<T, N> a, Vec<T, N> b) {
+  return upper<half>(a, b, typename Count<N>::type());
+}
+template <int half, typename T, int N> static inline Vec<T, N> lower(Vec<T, N> a, Vec<T, N> b) {
+  return lower<half>(a, b, typename Count<N>::type());
+}
+";

@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `build`, `arith`, `node`, `print` | what `codegen::vector` builds with: values, and their text |
-//! | `names`, `prelude`, `half`, `library` | identifiers; what stands before the kernels |
+//! | `names`, `prelude`, `masks`, `half`, `library` | identifiers; what stands before the kernels |
 //! | `module` | a file with the kernels of an `Ir` |
 //! | `flags`, `machine` | how it is compiled, and for what |
 //! | `compile`, `load` | the compiler that is found; its libraries in memory |
@@ -16,6 +16,7 @@ mod half;
 mod library;
 mod load;
 pub mod machine;
+mod masks;
 mod module;
 mod names;
 mod node;

@@ -31,10 +31,8 @@ pub fn compile_text(
 /// What the cache calls the executable that `compile_text` makes of a text.
 #[pyfunction]
 #[pyo3(signature = (text, pipeline, backend=None))]
-pub fn text_key(text: &str, pipeline: &str, backend: Option<&str>) -> String {
-    // A back end that there is not has no key of its own: to compile for it is an error.
-    let cpu = backend.map_or_else(Cpu::default, |b| Cpu::parse(b).unwrap_or_default());
-    cached::text_key(text, pipeline, cpu).to_string()
+pub fn text_key(py: Python<'_>, text: &str, pipeline: &str, backend: Option<&str>) -> PyResult<String> {
+    Ok(cached::text_key(text, pipeline, cpu(py, backend)?).to_string())
 }
 
 /// The executables that the cache has under keys that `text_key` has given; None if it has not all of them.
@@ -91,7 +89,7 @@ fn tell(py: Python<'_>, cached: Option<&Cached>) -> PyResult<()> {
 
 /// The key of what Python keeps. What is kept of a graph names executables, which are for one kind of machine: so is this.
 fn key_of(parts: &[Vec<u8>]) -> Key {
-    let machine = text_key("", "", None);
+    let machine = cached::text_key("", "", Cpu::default()).to_string();
     let parts = parts.iter().map(|p| ("python", p.as_slice()));
     Key::of(&std::iter::once(("machine", machine.as_bytes())).chain(parts).collect::<Vec<_>>())
 }

@@ -22,6 +22,7 @@ log = logging.getLogger("rinductor")
 
 #: What `options=` may hold, with what it means.
 OPTIONS = {
+    "rinductor.cpu": "what makes machine code of kernels for the CPU: llvm, or cpp for the C++ compiler that is found (default: llvm)",
     "rinductor.dump_dir": "a folder for every stage of every graph",
     "rinductor.explain_fusion": "True, or a file: why each pair of ops was fused or not, and the bytes that are moved",
     "rinductor.pipeline": "the passes that a graph goes through (default: cpu or gpu, by where its tensors are)",
@@ -40,6 +41,8 @@ class Settings:
 
     #: None for that of the device.
     pipeline: str | None = None
+    #: What makes machine code for the CPU; None for LLVM.
+    cpu: str | None = None
     dump_dir: str | None = None
     #: Whether to say why ops are fused, or the file that gets it.
     explain_fusion: bool | str = False
@@ -81,6 +84,11 @@ class Settings:
                 _core.Module.parse("module {}", "module").run(self.pipeline)
             except _core.RinductorError as error:
                 raise ValueError(f"rinductor.pipeline is no pipeline: {error}") from None
+        if self.cpu is not None:
+            try:
+                _core.text_key("", "", self.cpu)
+            except (TypeError, _core.RinductorError) as error:
+                raise ValueError(f"rinductor.cpu is llvm or cpp, not {self.cpu!r}: {error}") from None
         if not isinstance(self.explain_fusion, (bool, str)):
             raise ValueError(f"rinductor.explain_fusion is True or the name of a file, not {self.explain_fusion!r}")
         if self.products not in ("measured", "always", "never"):
@@ -266,10 +274,10 @@ def known_or_compiled(gm, kind, number, settings):
     name = f"<rinductor {kind} {number}>"
     # Who looks at stages wants to see them made.
     looked_at = settings.dump_dir or settings.observers or remarks.wanted(settings)
-    parts = None if looked_at else kept.key(gm, kind, f"{settings.pipeline} {settings.products}", index_line)
+    parts = None if looked_at else kept.key(gm, kind, f"{settings.pipeline} {settings.products} {settings.cpu}", index_line)
     if parts:
         with _lock:
-            found = kept.find(parts, gm, _executables, placed)
+            found = kept.find(parts, gm, _executables, placed, settings.cpu)
         if found:
             text, scope, executables = found
             return wrapper.function(text, scope, name), None, executables
@@ -356,7 +364,7 @@ class Compiler:
         if pattern := remarks.wanted(self.settings):
             remarks.show(spelled(), passes, pattern, line_of, self.settings.explain_fusion)
         try:
-            segment.key, executable = compiled(text.text, passes, on_gpu)
+            segment.key, executable = compiled(text.text, passes, on_gpu, self.settings.cpu)
         except _core.RinductorError as error:
             self.blame(segment, text, error)
             return None
@@ -446,13 +454,13 @@ def keeps(node):
 _executables = {}
 
 
-def compiled(text, pipeline, on_gpu=False):
+def compiled(text, pipeline, on_gpu=False, cpu=None):
     """The key and the executable of a function, or its program for a GPU; the same text is compiled once in a process, and once on a machine as long as the cache keeps it."""
-    key = gpu.key_of(text, pipeline) if on_gpu else _core.text_key(text, pipeline)
+    key = gpu.key_of(text, pipeline) if on_gpu else _core.text_key(text, pipeline, cpu)
     with _lock:
         found = _executables.get(key)
     if found is None:
-        found = gpu.compiled(key, text, pipeline) if on_gpu else _core.compile_text(text, "graph.ir", pipeline)
+        found = gpu.compiled(key, text, pipeline) if on_gpu else _core.compile_text(text, "graph.ir", pipeline, backend=cpu)
         with _lock:
             _executables[key] = found
     return key, found

@@ -139,7 +139,7 @@ def keep(parts, source, calls):
     _core.keep(parts, json.dumps({"source": source.text(), "calls": calls, "objects": recipes}).encode())
 
 
-def find(parts, gm, executables, placed):
+def find(parts, gm, executables, placed, cpu=None):
     """The source of the function, the objects that it names, and its executables, if all of it was kept.
 
     `executables` are those of this process by their keys, and gets those that are found; `placed` makes the call of a segment from its executable.
@@ -151,7 +151,7 @@ def find(parts, gm, executables, placed):
         kept = json.loads(kept)
         keys = {key for _, key, _, _ in kept["calls"]}
         missing = sorted(k for k in keys - executables.keys() if not gpu.is_key(k))
-        loaded = _core.kept_executables(missing) if missing else []
+        loaded = _core.kept_executables(missing, cpu) if missing else []
         programs = {k: gpu.kept(k) for k in keys - executables.keys() if gpu.is_key(k)}
         if loaded is None or None in programs.values():
             return None
