@@ -503,7 +503,8 @@ template <typename V, typename F, typename... A> static inline V each(F f, A... 
 ];
 
 /// What some machines have instructions for.
-const MACHINE: &[(&str, &str)] = &[("scaled", super::half::SCALED), ("table", super::half::TABLE), ("upper", super::half::TURNED)];
+const MACHINE: &[(&str, &str)] =
+    &[("scaled", super::half::SCALED), ("table", super::half::TABLE), ("upper", super::half::TURNED)];
 
 fn needs(name: &str) -> &'static [&'static str] {
     let friend = FRIENDS.iter().find(|f| f.name == name).map(|f| f.needs);
