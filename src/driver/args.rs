@@ -16,8 +16,7 @@ pub const DIALECTS: &str = "Dialects";
 pub const PASSES_SAY: &str = "What passes say";
 
 /// The remarks that `--explain-fusion` shows: those of the passes that decide what is computed together, and what that moves.
-pub const FUSION: &str =
-    "^(loops-inline|loops-fuse|loops-split-reductions|form-kernels|kernels-split|kernels-in-place|kernels-traffic): ";
+pub const FUSION: &str = "^(loops-inline|loops-fuse|loops-split-reductions|form-kernels|kernels-split|kernels-join|kernels-keep|kernels-in-place|kernels-traffic): ";
 
 /// The options that ask for remarks and counters.
 pub fn remarks(command: Command) -> Command {

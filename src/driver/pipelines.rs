@@ -14,7 +14,7 @@ pub static PIPELINES: &[NamedPipeline] = &[
         summary: "from the aten graph to kernels for the CPU, with memory planned",
         text: "aten-decompose,aten-canonicalize,cse,dce,lower-products-to-loops,lower-aten-to-loops,loops-inline,\
                canonicalize,cse,dce,loops-inline,cse,dce,loops-fuse,form-kernels,cse,dce,kernels-split,\
-               kernels-keep,kernels-in-place,kernels-tile,kernels-traffic,plan-memory",
+               kernels-join,kernels-keep,kernels-in-place,kernels-tile,kernels-traffic,plan-memory",
     },
     NamedPipeline {
         name: "cpu-products",

@@ -12,6 +12,7 @@ pub mod cse;
 pub mod dce;
 pub mod form_kernels;
 pub mod kernels_in_place;
+pub mod kernels_join;
 pub mod kernels_keep;
 pub mod kernels_split;
 pub mod kernels_tile;
@@ -35,6 +36,7 @@ pub static TABLE: &[&dyn AnyPass] = &[
     &dce::PASS,
     &form_kernels::PASS,
     &kernels_in_place::PASS,
+    &kernels_join::PASS,
     &kernels_keep::PASS,
     &kernels_split::PASS,
     &kernels_tile::PASS,
