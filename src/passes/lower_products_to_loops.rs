@@ -2,25 +2,25 @@
 //!
 //! Before, with vector-bytes=16 when=always:
 //! ```mlir
-//! func.func @forward(%a: tensor<16x64xf32>, %b: tensor<64x8xf32>) -> tensor<16x8xf32> {
-//!   %y = "aten.mm"(%a, %b) : (tensor<16x64xf32>, tensor<64x8xf32>) -> tensor<16x8xf32>
-//!   return %y : tensor<16x8xf32>
+//! func.func @forward(%a: tensor<128x64xf32>, %b: tensor<64x8xf32>) -> tensor<128x8xf32> {
+//!   %y = "aten.mm"(%a, %b) : (tensor<128x64xf32>, tensor<64x8xf32>) -> tensor<128x8xf32>
+//!   return %y : tensor<128x8xf32>
 //! }
 //! ```
 //! After:
 //! ```mlir
-//! func.func @forward(%a: tensor<16x64xf32>, %b: tensor<64x8xf32>) -> tensor<16x8xf32> {
+//! func.func @forward(%a: tensor<128x64xf32>, %b: tensor<64x8xf32>) -> tensor<128x8xf32> {
 //!   %panels = loops.pointwise (%i, %j, %k) in [1, 64, 8] packed -> tensor<1x64x8xf32> {
 //!     %v = loops.load %b[%j, 8*%i + %k] : f32
 //!     loops.yield %v : f32
 //!   }
-//!   %y = loops.reduce (%i, %j) in [16, 8] over (%r) in [64] with add -> tensor<16x8xf32> {
+//!   %y = loops.reduce (%i, %j) in [128, 8] over (%r) in [64] with add -> tensor<128x8xf32> {
 //!     %x = loops.load %a[%i, %r] : f32
 //!     %w = loops.load %panels[%j floordiv 8, %r, %j mod 8] : f32
 //!     %p = arith.mulf %x, %w : f32
 //!     loops.yield %p : f32
 //!   }
-//!   return %y : tensor<16x8xf32>
+//!   return %y : tensor<128x8xf32>
 //! }
 //! ```
 //! What follows (a bias, an activation, a residual) is then fused like any other nest. Where the rows of a product are those of a tensor with more
@@ -75,6 +75,15 @@ pub static PASS: Pass<Options> = Pass {
 /// Ops that give a tensor other dimensions, with the same elements in the same order.
 const RESHAPES: [&str; 3] = ["aten.view", "aten._unsafe_view", "aten.reshape"];
 
+/// Which factor of a product.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// Its rows are those of the product.
+    First,
+    /// Its columns are those of the product.
+    Second,
+}
+
 /// `beta * start + alpha * (a x b)`, batch by batch.
 struct Product {
     op: Op,
@@ -97,7 +106,7 @@ fn run(ir: &mut Ir, root: Op, options: &Options, cx: &mut PassContext) -> Result
     let products: Vec<Op> = ir.block_ops(body).filter(|&op| operands(ir.op_name(op)).is_some()).collect();
     for op in products {
         let Some(p) = read(ir, op) else { continue };
-        let shape = product::shape(ir, p.sizes[0], p.sizes[1], p.sizes[2], p.sizes[3]);
+        let shape = product::shape(ir, p.sizes, p.b);
         let decided = match options.when {
             When::Never => continue,
             When::Always => Ok(()),
@@ -155,14 +164,15 @@ fn lower(ir: &mut Ir, p: &Product, vector_bytes: i64) {
     let result = ir.result(p.op, 0);
     let element = ir.element_type(ir.value_type(result));
     let [batch, m, n, k] = p.sizes;
-    let width = product::panel(ir, element, vector_bytes);
-    let panels = emit::pack(ir, p, width, element, loc, at);
+    let plan = product::plan(ir, (p.a, p.b), (m, n), element, vector_bytes);
+    let second = plan.columns.map(|width| emit::pack(ir, p, p.b, Side::Second, width, loc, at));
+    let first = plan.rows.map(|width| emit::pack(ir, p, p.a, Side::First, width, loc, at));
     // The rows, as more dimensions where what reads the product has them.
     let rows = if p.batched { None } else { split_rows(ir, result, m, n) };
     let mut space = if p.batched { vec![batch] } else { Vec::new() };
     space.extend(rows.as_ref().map_or_else(|| vec![m], |r| r.sizes.clone()));
     space.push(n);
-    let a = rows.as_ref().and_then(|r| before_reshape(ir, p.a, &r.sizes, k));
+    let whole = rows.as_ref().filter(|_| first.is_none()).and_then(|r| before_reshape(ir, p.a, &r.sizes, k));
     let ty = rows.as_ref().map_or(ir.value_type(result), |r| ir.value_type(ir.result(r.readers[0], 0)));
     // The sums.
     let word = ir.string_attr("add");
@@ -172,21 +182,22 @@ fn lower(ir: &mut Ir, p: &Product, vector_bytes: i64) {
     let end = InsertPoint::End(body);
     let d: Vec<Expr> = (0..=space.len()).map(|i| ir.exprs.dim(i as u32)).collect();
     let (column, summed) = (d[space.len() - 1], d[space.len()]);
-    let mut index: Vec<Expr> = d[..space.len() - 1].to_vec();
-    let tensor = match (a, &rows) {
-        (Some(a), _) => a,
-        (None, Some(r)) => {
-            index = vec![emit::flat(ir, &index, &r.sizes)];
-            p.a
-        }
-        (None, None) => p.a,
+    let batch_index: Vec<Expr> = if p.batched { vec![d[0]] } else { Vec::new() };
+    let row = match &rows {
+        Some(r) => emit::flat(ir, &d[..space.len() - 1], &r.sizes),
+        None => d[space.len() - 2],
     };
-    index.push(summed);
+    let (tensor, index) = match (first.zip(plan.rows), whole) {
+        (Some((panels, width)), _) => (panels, emit::in_panel(ir, &batch_index, row, summed, width)),
+        (None, Some(a)) => (a, d[..space.len() - 1].iter().copied().chain([summed]).collect()),
+        (None, None) => (p.a, batch_index.iter().copied().chain([row, summed]).collect()),
+    };
     let x = create_load(ir, loops::LoadOp::NAME, tensor, &dims, &index, None, element, loc, end);
-    let w = ir.exprs.int(width);
-    let mut index = if p.batched { vec![d[0]] } else { Vec::new() };
-    index.extend([ir.exprs.floordiv(column, w), summed, ir.exprs.modulo(column, w)]);
-    let y = create_load(ir, loops::LoadOp::NAME, panels, &dims, &index, None, element, loc, end);
+    let (tensor, index) = match second.zip(plan.columns) {
+        Some((panels, width)) => (panels, emit::in_panel(ir, &batch_index, column, summed, width)),
+        None => (p.b, batch_index.iter().copied().chain([summed, column]).collect()),
+    };
+    let y = create_load(ir, loops::LoadOp::NAME, tensor, &dims, &index, None, element, loc, end);
     let xy = ir.create_value("arith.mulf", &[x, y], element, &[], loc, end);
     create_yield(ir, loops::YieldOp::NAME, &[xy], loc, body);
     let sums = ir.result(sums, 0);

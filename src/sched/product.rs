@@ -124,6 +124,44 @@ fn side_by_side(ir: &mut Ir, axes: &[Axis], load: Op, axis: usize, most: i64) ->
     (ir.exprs.as_int(step) == Some(1)).then(|| most.min(points.next_power_of_two() as i64))
 }
 
+/// Rows from which on the second factor is copied into panels though it is contiguous along its columns: fewer do not read it often enough.
+const MANY_ROWS: i64 = 64;
+/// Columns from which on the first factor is copied into panels where it is contiguous along its rows, not along what is summed.
+const MANY_COLUMNS: i64 = 64;
+/// Rows of a panel of the first factor: a cache line.
+const ROW_PANEL: i64 = 16;
+
+/// Which factors of a product are copied into panels, and how wide these are.
+#[derive(Clone, Copy, Debug)]
+pub struct Panels {
+    /// Rows of a panel of the first factor.
+    pub rows: Option<i64>,
+    /// Columns of a panel of the second factor.
+    pub columns: Option<i64>,
+}
+
+/// Decides how the factors of a product of `m` rows and `n` columns are read.
+pub fn plan(ir: &mut Ir, (a, b): (Value, Value), (m, n): (Expr, Expr), element: Type, vector_bytes: i64) -> Panels {
+    let (m, n) = (super::cost::estimate(ir, m) as i64, super::cost::estimate(ir, n) as i64);
+    let a_by_rows = last_steps(ir, a).is_some_and(|(row, column)| row == Some(1) && column != Some(1));
+    Panels {
+        rows: (a_by_rows && n >= MANY_COLUMNS).then_some(ROW_PANEL),
+        columns: (!is_in_order(ir, b) || m > MANY_ROWS).then(|| panel(ir, element, vector_bytes)),
+    }
+}
+
+/// The steps in memory along the last two dimensions, where they are numbers.
+fn last_steps(ir: &mut Ir, v: Value) -> Option<(Option<i64>, Option<i64>)> {
+    let (strides, _) = loops::strides_of(ir, ir.value_type(v))?;
+    let [.., row, column] = strides[..] else { return None };
+    Some((ir.exprs.as_int(row), ir.exprs.as_int(column)))
+}
+
+/// Whether a tensor is contiguous along its last dimension.
+fn is_in_order(ir: &mut Ir, v: Value) -> bool {
+    last_steps(ir, v).is_some_and(|(_, column)| column == Some(1))
+}
+
 /// What is known of a product when it is decided who computes it: sizes as numbers, unknown ones as [`super::cost::TYPICAL_SIZE`].
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
@@ -135,10 +173,12 @@ pub struct Shape {
     pub n: i64,
     /// What is summed over.
     pub k: i64,
+    /// Whether the second factor is contiguous along its columns.
+    pub in_order: bool,
 }
 
-/// The sizes as numbers.
-pub fn shape(ir: &Ir, batch: Expr, m: Expr, n: Expr, k: Expr) -> Shape {
-    let number = |e: Expr| super::cost::estimate(ir, e) as i64;
-    Shape { batch: number(batch), m: number(m), n: number(n), k: number(k) }
+/// The sizes (batch, rows, columns, summed) as numbers, with the second factor.
+pub fn shape(ir: &mut Ir, sizes: [Expr; 4], b: Value) -> Shape {
+    let [batch, m, n, k] = sizes.map(|e| super::cost::estimate(ir, e) as i64);
+    Shape { batch, m, n, k, in_order: is_in_order(ir, b) }
 }

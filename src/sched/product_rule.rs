@@ -3,11 +3,14 @@
 use super::WhyNot;
 use super::product::Shape;
 
-/// The least sizes of a product that is worth a kernel.
-pub const LEAST: Shape = Shape { batch: 1, m: 24, n: 16, k: 8 };
-
-/// The least width of vectors.
+/// The least width of vectors, in bytes.
 pub const VECTOR_BYTES: i64 = 64;
+/// The least number of rows where the second factor is read as it lies, and where it must be turned first: a few rows do not make up for that.
+pub const ROWS: [i64; 2] = [4, 16];
+/// The least number of columns: a vector.
+pub const COLUMNS: i64 = 16;
+/// The least number of points that are summed.
+pub const SUMMED: i64 = 8;
 
 /// Whether a kernel is faster.
 ///
@@ -17,7 +20,8 @@ pub fn pays(s: Shape, vector_bytes: i64) -> Result<(), WhyNot> {
     if vector_bytes < VECTOR_BYTES {
         return Err(WhyNot::new(format!("vectors of {vector_bytes} bytes, and a kernel pays with {VECTOR_BYTES}")));
     }
-    for (name, size, least) in [("rows", s.m, LEAST.m), ("columns", s.n, LEAST.n), ("summed points", s.k, LEAST.k)] {
+    let rows = ROWS[usize::from(!s.in_order)];
+    for (name, size, least) in [("rows", s.m, rows), ("columns", s.n, COLUMNS), ("summed points", s.k, SUMMED)] {
         if size < least {
             return Err(WhyNot::new(format!("{size} {name}, and a kernel pays from {least} on")));
         }

@@ -1,6 +1,6 @@
 //! Writes the nests around the sums of a product: its panels, what is added, and the product with its rows as one dimension.
 
-use super::{Product, Rows};
+use super::{Product, Rows, Side};
 use crate::dialects::loops::{self, Dims, create_load, create_nest, create_yield, sizes_of};
 use crate::dialects::{dtype_of, predicate_number, scalar_attr};
 use crate::ir::attr::Layout;
@@ -8,9 +8,11 @@ use crate::ir::{AttrData, DYNAMIC, InsertPoint, Ir, Loc, Type, Value};
 use rinductor_index::Expr;
 use rinductor_scalar::Scalar;
 
-/// The second factor in panels.
-pub fn pack(ir: &mut Ir, p: &Product, width: i64, element: Type, loc: Loc, at: InsertPoint) -> Value {
-    let [batch, _, n, k] = p.sizes;
+/// A factor in panels of so many columns (or rows, of the first factor).
+pub fn pack(ir: &mut Ir, p: &Product, factor: Value, side: Side, width: i64, loc: Loc, at: InsertPoint) -> Value {
+    let element = ir.element_type(ir.value_type(factor));
+    let [batch, m, n, k] = p.sizes;
+    let n = if side == Side::First { m } else { n };
     let w = ir.exprs.int(width);
     let count = ir.exprs.ceildiv(n, w);
     let mut space = if p.batched { vec![batch] } else { Vec::new() };
@@ -37,13 +39,21 @@ pub fn pack(ir: &mut Ir, p: &Product, width: i64, element: Type, loc: Loc, at: I
         ir.create_value("arith.cmpi", &[c, last], i1, &[("predicate", less)], loc, end)
     });
     let mut index = d[..first].to_vec();
-    index.extend([d[first + 1], column]);
-    let v = create_load(ir, loops::LoadOp::NAME, p.b, &dims, &index, guard, element, loc, end);
+    let place = [d[first + 1], column];
+    index.extend(if side == Side::First { [place[1], place[0]] } else { place });
+    let v = create_load(ir, loops::LoadOp::NAME, factor, &dims, &index, guard, element, loc, end);
     create_yield(ir, loops::YieldOp::NAME, &[v], loc, body);
-    let name = ir.name("panels");
+    let name = ir.name(if side == Side::First { "row_panels" } else { "panels" });
     let panels = ir.result(op, 0);
     ir.set_value_name(panels, Some(name));
     panels
+}
+
+/// Where an element of a factor stands in its panels: in a batch, of a column (or row), at a summed position.
+pub fn in_panel(ir: &mut Ir, batch: &[Expr], column: Expr, summed: Expr, width: i64) -> Vec<Expr> {
+    let w = ir.exprs.int(width);
+    let place = [ir.exprs.floordiv(column, w), summed, ir.exprs.modulo(column, w)];
+    batch.iter().copied().chain(place).collect()
 }
 
 /// `beta * start + alpha * sums`.
