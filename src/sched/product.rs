@@ -126,6 +126,9 @@ fn side_by_side(ir: &mut Ir, axes: &[Axis], load: Op, axis: usize, most: i64) ->
 
 /// Rows from which on the second factor is copied into panels though it is contiguous along its columns: fewer do not read it often enough.
 const MANY_ROWS: i64 = 64;
+/// Rows up to which the sums of a product whose factors are both contiguous along what is summed are computed one by one, as any reduction: copying the second
+/// factor would cost more than computing.
+pub const FEW_ROWS: i64 = 2;
 /// Columns from which on the first factor is copied into panels where it is contiguous along its rows, not along what is summed.
 const MANY_COLUMNS: i64 = 64;
 /// Rows of a panel of the first factor: a cache line.
@@ -144,6 +147,9 @@ pub struct Panels {
 pub fn plan(ir: &mut Ir, (a, b): (Value, Value), (m, n): (Expr, Expr), element: Type, vector_bytes: i64) -> Panels {
     let (m, n) = (super::cost::estimate(ir, m) as i64, super::cost::estimate(ir, n) as i64);
     let a_by_rows = last_steps(ir, a).is_some_and(|(row, column)| row == Some(1) && column != Some(1));
+    if m <= FEW_ROWS && is_turned(ir, b) {
+        return Panels { rows: None, columns: None };
+    }
     Panels {
         rows: (a_by_rows && n >= MANY_COLUMNS).then_some(ROW_PANEL),
         columns: (!is_in_order(ir, b) || m > MANY_ROWS).then(|| panel(ir, element, vector_bytes)),
@@ -155,6 +161,11 @@ fn last_steps(ir: &mut Ir, v: Value) -> Option<(Option<i64>, Option<i64>)> {
     let (strides, _) = loops::strides_of(ir, ir.value_type(v))?;
     let [.., row, column] = strides[..] else { return None };
     Some((ir.exprs.as_int(row), ir.exprs.as_int(column)))
+}
+
+/// Whether a tensor is contiguous along its last but one dimension.
+fn is_turned(ir: &mut Ir, v: Value) -> bool {
+    last_steps(ir, v).is_some_and(|(row, _)| row == Some(1))
 }
 
 /// Whether a tensor is contiguous along its last dimension.
@@ -175,10 +186,12 @@ pub struct Shape {
     pub k: i64,
     /// Whether the second factor is contiguous along its columns.
     pub in_order: bool,
+    /// Whether it is contiguous along what is summed.
+    pub turned: bool,
 }
 
 /// The sizes (batch, rows, columns, summed) as numbers, with the second factor.
 pub fn shape(ir: &mut Ir, sizes: [Expr; 4], b: Value) -> Shape {
     let [batch, m, n, k] = sizes.map(|e| super::cost::estimate(ir, e) as i64);
-    Shape { batch, m, n, k, in_order: is_in_order(ir, b) }
+    Shape { batch, m, n, k, in_order: is_in_order(ir, b), turned: is_turned(ir, b) }
 }

@@ -1,7 +1,7 @@
 //! When a kernel of ours computes a product of matrices faster than a library: a table of thresholds, measured (`docs/matmul.md`).
 
 use super::WhyNot;
-use super::product::Shape;
+use super::product::{FEW_ROWS, Shape};
 
 /// The least width of vectors, in bytes.
 pub const VECTOR_BYTES: i64 = 64;
@@ -11,6 +11,10 @@ pub const ROWS: [i64; 2] = [4, 16];
 pub const COLUMNS: i64 = 16;
 /// The least number of points that are summed.
 pub const SUMMED: i64 = 8;
+/// The least number of summed points where each sum is computed by itself.
+pub const DOT: i64 = 128;
+/// The least number of elements of the second factor there.
+pub const ELEMENTS: i64 = 1 << 18;
 
 /// Whether a kernel is faster.
 ///
@@ -19,6 +23,9 @@ pub const SUMMED: i64 = 8;
 pub fn pays(s: Shape, vector_bytes: i64) -> Result<(), WhyNot> {
     if vector_bytes < VECTOR_BYTES {
         return Err(WhyNot::new(format!("vectors of {vector_bytes} bytes, and a kernel pays with {VECTOR_BYTES}")));
+    }
+    if s.m <= FEW_ROWS && s.turned && s.k >= DOT && s.n.saturating_mul(s.k) >= ELEMENTS {
+        return Ok(());
     }
     let rows = ROWS[usize::from(!s.in_order)];
     for (name, size, least) in [("rows", s.m, rows), ("columns", s.n, COLUMNS), ("summed points", s.k, SUMMED)] {

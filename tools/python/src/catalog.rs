@@ -57,10 +57,12 @@ pub fn op_treatment(name: &str) -> Option<&'static str> {
 }
 
 /// Why a product of matrices of these sizes is left to a library; None if a kernel is faster. Sizes that are not known are `typical_size()`; `in_order` is
-/// whether the second factor is contiguous along its columns.
+/// whether the second factor is contiguous along its columns, `turned` whether along what is summed.
 #[pyfunction]
-pub fn product_refusal(batch: i64, m: i64, n: i64, k: i64, in_order: bool) -> Option<String> {
-    product_rule::pays(Shape { batch, m, n, k, in_order }, host_vector_bytes()).err().map(|why| why.0.into_owned())
+pub fn product_refusal(batch: i64, m: i64, n: i64, k: i64, in_order: bool, turned: bool) -> Option<String> {
+    product_rule::pays(Shape { batch, m, n, k, in_order, turned }, host_vector_bytes())
+        .err()
+        .map(|why| why.0.into_owned())
 }
 
 /// The size that a symbol is taken to have where only an estimate is wanted.

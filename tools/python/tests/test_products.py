@@ -8,7 +8,7 @@ import torch.nn.functional as F
 import rinductor
 from rinductor import _core
 
-WIDE = _core.product_refusal(1, 64, 64, 64, True) is None
+WIDE = _core.product_refusal(1, 64, 64, 64, True, False) is None
 
 
 def compiled(f, products="always", **kwargs):
@@ -27,7 +27,7 @@ class Products(unittest.TestCase):
 
     def test_sizes(self):
         torch.manual_seed(0)
-        for m, n, k in [(1, 1, 1), (3, 5, 2), (8, 32, 4), (9, 33, 5), (17, 16, 1), (64, 64, 64), (65, 70, 130), (200, 96, 33), (7, 129, 300)]:
+        for m, n, k in [(1, 1, 1), (3, 5, 2), (8, 32, 4), (9, 33, 5), (17, 16, 1), (64, 64, 64), (65, 70, 130), (200, 96, 33), (7, 129, 300), (2, 70, 130)]:
             with self.subTest(m=m, n=n, k=k):
                 a, b = torch.randn(m, k), torch.randn(k, n)
                 self.agree(torch.mm, a, b)

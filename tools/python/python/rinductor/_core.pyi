@@ -37,8 +37,8 @@ def list_dialects() -> dict[str, str]:
 def list_ops() -> dict[str, Literal["lowered", "decomposed", "extern", "opaque"]]:
     """The ops of the graph level, and what becomes of each."""
 
-def product_refusal(batch: int, m: int, n: int, k: int, in_order: bool) -> str | None:
-    """Why a product of matrices of these sizes is left to a library; None if a kernel is faster. `in_order`: the second factor is contiguous along its columns."""
+def product_refusal(batch: int, m: int, n: int, k: int, in_order: bool, turned: bool) -> str | None:
+    """Why a product of matrices of these sizes is left to a library; None if a kernel is faster. `in_order`: the second factor is contiguous along its columns; `turned`: along what is summed."""
 
 def typical_size() -> int:
     """The size that a symbol is taken to have where only an estimate is wanted."""

@@ -258,7 +258,7 @@ class Judge:
         if a.dtype not in (torch.float32, torch.float64) or a.device.type != "cpu":
             return "a library's kernel"
         sizes = [typical(n) for n in (a.shape[0] if a.dim() == 3 else 1, a.shape[-2], b.shape[-1], a.shape[-1])]
-        why = None if self.products == "always" else _core.product_refusal(*sizes, b.stride(-1) == 1)
+        why = None if self.products == "always" else _core.product_refusal(*sizes, *(type(s) is int and s == 1 for s in (b.stride(-1), b.stride(-2))))
         return f"a library's kernel: {why}" if why else None
 
     def value(self, node):
