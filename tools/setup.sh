@@ -47,6 +47,32 @@ ensure_llvm() {
        LLVM_SYS_221_PREFIX to where it is. Without LLVM, 'cargo build --workspace --no-default-features' builds the rest."
 }
 
+# What runs the code of a target.
+ensure_target() {
+  case $1 in
+  x86-64-*) ;;
+  aarch64) ensure_programs aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu,libc6-dev-arm64-cross qemu-aarch64:qemu-user ;;
+  riscv64 | riscv64-v) ensure_programs riscv64-linux-gnu-gcc:gcc-riscv64-linux-gnu,libc6-dev-riscv64-cross qemu-riscv64:qemu-user ;;
+  wasm32)
+    command -v wasm-ld >/dev/null || ensure_programs wasm-ld-22:lld-22
+    # A workspace of its own: its dependencies take longer to build than the compiler.
+    cargo build --quiet --locked --manifest-path tools/wasm/Cargo.toml --target-dir target/wasm
+    export PATH=$PWD/target/wasm/debug:$PATH
+    ;;
+  *) fail "there is no target $1" ;;
+  esac
+}
+
+# Programs with the packages that have them: PROGRAM:PACKAGE,PACKAGE.
+ensure_programs() {
+  for pair in "$@"; do
+    command -v "${pair%%:*}" >/dev/null && continue
+    # shellcheck disable=SC2046 # several packages
+    apt_install $(tr , ' ' <<<"${pair#*:}") || true
+    command -v "${pair%%:*}" >/dev/null || fail "${pair%%:*} was not found: install ${pair#*:}"
+  done
+}
+
 ensure_filecheck() {
   command -v FileCheck-22 >/dev/null || apt_install llvm-22-tools || true
   command -v FileCheck-22 >/dev/null || fail "LLVM's FileCheck was not found: install llvm-22-tools"

@@ -12,6 +12,7 @@ pub mod kernels;
 pub mod literal;
 #[cfg(feature = "llvm")]
 pub mod llvm;
+pub mod remote;
 pub mod rounding;
 #[cfg(all(test, feature = "llvm"))]
 pub(crate) mod sample;

@@ -1,5 +1,6 @@
 //! Running a function at the kernel level as machine code, with the arguments and results of the interpreter's [`reference`](super::reference).
 
+use crate::codegen::backend::KernelCode;
 use crate::codegen::compiled::CompiledKernels;
 use crate::codegen::cpu::Cpu;
 use crate::driver::reference::Argument;
@@ -39,6 +40,14 @@ impl Compiled {
     pub fn of(ir: &Ir, name: &str, code: Arc<CompiledKernels>) -> Result<Compiled, Diagnostic> {
         let kernels = code.all().len();
         Ok(Compiled { executable: exec::Executable::new(ir, name, code)?, kernels })
+    }
+
+    /// Prepares function `name` of `ir` to run with kernels that something else runs.
+    ///
+    /// # Errors
+    /// A function that the host cannot run.
+    pub fn with_code(ir: &Ir, name: &str, code: Arc<dyn KernelCode>) -> Result<Compiled, Diagnostic> {
+        Ok(Compiled { executable: exec::Executable::new(ir, name, code)?, kernels: 0 })
     }
 
     /// The same, with this number of threads for a kernel; 0 for as many as there are.

@@ -23,6 +23,8 @@ pub mod reduce;
 pub mod reference;
 pub mod run;
 pub mod session;
+#[cfg(feature = "llvm")]
+pub mod targets;
 pub mod translate;
 
 pub use exec::main_exec;

@@ -13,6 +13,8 @@ use std::sync::Arc;
 /// What a translation may be told.
 #[derive(Clone, Default)]
 pub struct Settings {
+    /// `--target`.
+    pub target: Option<String>,
     /// `--target-cpu`.
     pub target_cpu: Option<String>,
     /// The dialects that are known; those that come with the compiler if it does not say.
@@ -106,7 +108,26 @@ fn command() -> Command {
             args::required(args::value("to", "WHAT", "What to make"))
                 .value_parser(clap::builder::PossibleValuesParser::new(values)),
         )
-        .arg(args::value("target-cpu", "CPU", "CPU to make code for, by LLVM's name; this machine's if not given"))
+        .args(targets())
+        .arg(args::value(
+            "target-cpu",
+            "CPU",
+            "CPU to make code for, by LLVM's name; this machine's, or what all of the target have, if not given",
+        ))
+}
+
+/// `--target`, where there is something to make code with.
+fn targets() -> Option<clap::Arg> {
+    #[cfg(feature = "llvm")]
+    {
+        use crate::codegen::llvm::target::TARGETS;
+        let values = TARGETS.iter().map(|t| clap::builder::PossibleValue::new(t.name).help(t.summary));
+        let help = "Machine to make asm, llvm-ir, llvm-ir-optimized and object for; this one if not given";
+        let values = clap::builder::PossibleValuesParser::new(values);
+        Some(args::value("target", "TARGET", help).value_parser(values))
+    }
+    #[cfg(not(feature = "llvm"))]
+    None
 }
 
 /// The program. Gives its exit code.
@@ -119,6 +140,7 @@ pub fn main_translate(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
             let translation = TABLE.iter().find(|t| t.name == to);
             let translation = translation.ok_or_else(|| format!("there is no translation '{to}'"))?;
             let settings = Settings {
+                target: program.matches.try_get_one::<String>("target").ok().flatten().cloned(),
                 target_cpu: program.text("target-cpu").map(str::to_string),
                 dialects: Some(program.dialects.clone()),
             };
@@ -137,7 +159,8 @@ mod llvm {
     use crate::support::Diagnostic;
 
     fn options(settings: &Settings) -> Options {
-        Options { target_cpu: settings.target_cpu.clone(), ..Options::default() }
+        let (target, target_cpu) = (settings.target.clone(), settings.target_cpu.clone());
+        Options { target, target_cpu, ..Options::default() }
     }
     pub fn ir(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
         llvm::emit_llvm_ir(ir, &options(settings)).map(String::into_bytes)

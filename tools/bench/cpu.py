@@ -47,10 +47,12 @@ def chosen(cases, args):
                     yield c.name, dtype, mode
 
 
-def environment(args, folder, caches=False):
-    """Of a process that measures: freed memory is kept, so that no page is touched for the first time again and again."""
+def environment(args, folder, caches=False, keep=True):
+    """Of a process that measures. Where freed memory is kept, no page is touched for the first time again and again; where peaks are measured it is not."""
     threads = str(args.threads)
-    env = dict(os.environ, OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads, MALLOC_MMAP_MAX_="0", MALLOC_TRIM_THRESHOLD_=str(1 << 40))
+    env = dict(os.environ, OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads)
+    if keep:
+        env.update(MALLOC_MMAP_MAX_="0", MALLOC_TRIM_THRESHOLD_=str(1 << 40))
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
     # Inductor's cache does not know for how many threads its code is.
     env["TORCHINDUCTOR_CACHE_DIR"] = str(folder / f"inductor-{threads}")
@@ -116,7 +118,7 @@ def main():
                 print(table.line(record, backends), flush=True)
         for variant in variants if args.cold else ():
             for backend in backends if re.search(args.cold, variant[0]) else ():
-                for record in work(dict(job, kind="cold", backends=[backend]), environment(args, out), [variant]):
+                for record in work(dict(job, kind="cold", backends=[backend]), environment(args, out, keep=False), [variant]):
                     report["cold"].append(record)
                     print(table.cold_line(record), flush=True)
     finally:

@@ -67,6 +67,11 @@ impl<'c> LlvmBuild<'c> {
             done: Cell::new(None),
         }
     }
+    /// The bytes of a pointer.
+    pub fn pointer_bytes(&self) -> u32 {
+        let layout = inkwell::targets::TargetData::create(&self.module.get_data_layout().as_str().to_string_lossy());
+        layout.get_pointer_byte_size(None)
+    }
     /// A binary instruction.
     pub fn instruction(&self, op: InstructionOpcode, a: V<'c>, b: V<'c>) -> V<'c> {
         built(self.b.build_binop(op, a, b, ""))

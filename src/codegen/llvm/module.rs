@@ -48,6 +48,14 @@ pub(super) fn emit<'c>(
     Ok(build)
 }
 
+/// The name of each kernel with that of the function that has its code: that of the first of equal ones.
+///
+/// # Errors
+/// A kernel that cannot be read.
+pub fn functions(ir: &Ir) -> Result<Vec<(String, String)>, Diagnostic> {
+    Ok(kernels::read(ir, false)?.infos.into_iter().map(|info| (info.name, info.function)).collect())
+}
+
 /// Runs the pass pipeline.
 pub(super) fn optimize(build: &LlvmBuild, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
     let passes = options.passes.as_deref().unwrap_or(PASSES);
@@ -83,7 +91,8 @@ fn given<'c>(b: &LlvmBuild<'c>, ir: &Ir, kernel: &Kernel, f: FunctionValue<'c>) 
     for (value, arg) in &kernel.args {
         match arg {
             Arg::Buffer(k, _) => {
-                let p = b.load(b.ptr_type(), b.element_ptr(b.ptr_type(), params[0], b.i64(*k as i64)), 8);
+                let at = b.element_ptr(b.ptr_type(), params[0], b.i64(*k as i64));
+                let p = b.load(b.ptr_type(), at, b.pointer_bytes());
                 buffers.push(b.named(p, ir.value_name(*value)));
             }
             Arg::Symbol(k, name) => {

@@ -10,6 +10,7 @@ use rinductor_support::Diagnostic;
 use super::arith;
 use super::build::{Build, Convert, IntPredicate, Math, T, V};
 use super::emit::{Emitter, is_supported};
+use super::half;
 use crate::codegen::kernel::{Arg, index_map};
 use crate::dialects::kernels;
 use crate::ir::{Op, TypeData, Value};
@@ -58,7 +59,7 @@ pub(super) fn memory_type<B: Build>(b: &B, dtype: DType, lanes: u32) -> T<B> {
 pub(super) fn from_memory<B: Build>(b: &B, v: V<B>, dtype: DType) -> V<B> {
     match dtype {
         DType::I1 => b.icmp(IntPredicate::NE, v, b.int(b.type_of(v), 0)),
-        DType::F16 => b.cast(Convert::FPExt, v, b.like(v, b.float_type(32, 1))),
+        DType::F16 => half::widen(b, v),
         DType::BF16 => arith::bf16_from_bits(b, v),
         _ => v,
     }
@@ -68,7 +69,7 @@ pub(super) fn from_memory<B: Build>(b: &B, v: V<B>, dtype: DType) -> V<B> {
 pub(super) fn to_memory<B: Build>(b: &B, v: V<B>, dtype: DType) -> V<B> {
     match dtype {
         DType::I1 => b.cast(Convert::ZExt, v, b.like(v, b.int_type(8, 1))),
-        DType::F16 => b.cast(Convert::FPTrunc, v, b.like(v, b.float_type(16, 1))),
+        DType::F16 => half::narrow(b, v),
         DType::BF16 => arith::bf16_bits(b, v),
         _ => v,
     }

@@ -6,6 +6,7 @@
 use rinductor_scalar::{DType, Kind, ScalarOp};
 
 use super::build::{Binary, Build, Convert, FloatPredicate, IntPredicate, Math, V};
+use super::half;
 use super::math;
 use crate::codegen::rounding::is_exact;
 
@@ -36,10 +37,7 @@ pub(super) fn round<B: Build>(b: &B, v: V<B>, dtype: DType) -> V<B> {
             let rounded = b.select(nan, b.int(wide, 0x7fc0_0000), rounded);
             b.bitcast(rounded, b.type_of(v))
         }
-        DType::F16 => {
-            let half = b.cast(Convert::FPTrunc, v, b.like(v, b.float_type(16, 1)));
-            b.cast(Convert::FPExt, half, b.type_of(v))
-        }
+        DType::F16 => half::widen(b, half::narrow(b, v)),
         _ => v,
     }
 }

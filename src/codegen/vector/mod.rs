@@ -16,6 +16,7 @@ mod axes;
 mod body;
 pub mod build;
 mod emit;
+mod half;
 mod index;
 pub mod math;
 mod reduce;

@@ -24,19 +24,21 @@ use std::fmt::Write;
 use std::path::Path;
 
 fn command() -> Command {
-    let places: Vec<String> = PLACES.iter().map(|(name, what)| format!("  {name:8} {what}")).collect();
+    let targets = stage::targets();
+    let all = || PLACES.iter().chain(&targets);
+    let places: Vec<String> = all().map(|(name, what)| format!("  {name:9} {what}")).collect();
     args::common(Command::new("rinductor-exec"))
         .about("Runs the `// run:` lines of an IR file at every level and on every back end")
         .override_usage("rinductor-exec [OPTIONS] INPUT")
         .after_help(format!(
-            "Places:\n{}\n\nExit status: 0 if all runs agree with their lines, 1 if not.",
+            "Places (those from x86-64-v3 on only where --at names them):\n{}\n\nExit status: 0 if all runs agree with their lines, 1 if not.",
             places.join("\n")
         ))
         .arg(args::required_input())
         .arg(
             args::value("at", "PLACE,…", "Run only here")
                 .value_delimiter(',')
-                .value_parser(PLACES.iter().map(|p| p.0).collect::<Vec<_>>()),
+                .value_parser(all().map(|p| p.0).collect::<Vec<_>>()),
         )
 }
 
@@ -47,12 +49,13 @@ pub fn main_exec(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
 
 fn run(program: &mut Program, io: &mut Io) -> Result<i32, Problem> {
     let dialects = program.dialects.clone();
-    let mut file = File::read(program, &dialects, io)?;
+    let only: Vec<String> = program.matches.get_many::<String>("at").into_iter().flatten().cloned().collect();
+    let only: Vec<&str> = only.iter().map(String::as_str).collect();
+    let mut file = File::read(program, &only, &dialects, io)?;
     let name = program.input();
     if file.lines.is_empty() {
         return Err(format!("'{name}' has no `// run:` line").into());
     }
-    let only: Vec<&str> = program.matches.get_many::<String>("at").into_iter().flatten().map(String::as_str).collect();
     let mut report = String::new();
     let mut wrong = Vec::new();
     let mut runs = 0;
@@ -85,7 +88,12 @@ struct File<'a> {
 type Ran = Result<(Vec<Argument>, Vec<Argument>), Vec<Diagnostic>>;
 
 impl<'a> File<'a> {
-    fn read(program: &mut Program, dialects: &'a session::Dialects, io: &mut Io) -> Result<File<'a>, Problem> {
+    fn read(
+        program: &mut Program,
+        only: &[&str],
+        dialects: &'a session::Dialects,
+        io: &mut Io,
+    ) -> Result<File<'a>, Problem> {
         let (ir, source) = program.module(io)?;
         let folder = program.cwd.join(program.input()).parent().map(Path::to_path_buf).unwrap_or_default();
         let sources = &mut program.sources;
@@ -126,7 +134,7 @@ impl<'a> File<'a> {
         }
         let (mut ir, mut stages) = (ir, Vec::new());
         if !lines.is_empty() {
-            stages = stage::all(&ir, dialects, sources)?;
+            stages = stage::all(&ir, only, dialects, sources)?;
             ir = stage::reference(ir, dialects, sources)?;
         }
         Ok(File { ir, source, lines, stages, dialects, folder })
@@ -151,7 +159,7 @@ impl<'a> File<'a> {
             Err(why) => wrong.push(Diagnostic::error(span, why)),
             Ok(prepared) => {
                 for stage in &mut stages {
-                    let asked = line.at.as_ref().is_none_or(|l| l.iter().any(|n| n == stage.name));
+                    let asked = line.at.as_ref().is_none_or(|l| l.iter().any(|n| stage.is(n)));
                     if !asked || !(only.is_empty() || only.contains(&stage.name)) {
                         continue;
                     }

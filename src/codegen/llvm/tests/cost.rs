@@ -124,7 +124,7 @@ fn forty_kernels_in_one_module() {
         (Some("default<O1>"), CodegenLevel::Default),
         (Some("default<O2>"), CodegenLevel::Default),
     ] {
-        let options = Options { target_cpu: None, passes: passes.map(str::to_string), level };
+        let options = Options { passes: passes.map(str::to_string), level, ..Options::default() };
         let start = cpu_time();
         let k = crate::codegen::llvm::CompiledKernels::compile(&ir, &options).expect("compiles");
         println!("{passes:?} {level:?}: {:.3} s of CPU, {:?}", (cpu_time() - start) * 1e-9, k.times);

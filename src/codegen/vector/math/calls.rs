@@ -12,17 +12,20 @@ pub const INT_POW: &str = "rinductor_int_pow";
 /// `int64_t rinductor_int_gcd(int64_t a, int64_t b)`.
 pub const INT_GCD: &str = "rinductor_int_gcd";
 
-extern "C" fn special1(code: i64, x: f64) -> f64 {
+/// The special function of one argument with a number.
+pub(crate) extern "C" fn special1(code: i64, x: f64) -> f64 {
     let f = usize::try_from(code).ok().and_then(|c| SpecialFn::ALL.get(c));
     f.and_then(|&f| f64_unary(ScalarOp::Special(f))).map_or(f64::NAN, |f| f(x))
 }
 
-extern "C" fn special2(code: i64, x: f64, y: f64) -> f64 {
+/// The special function of two arguments with a number.
+pub(crate) extern "C" fn special2(code: i64, x: f64, y: f64) -> f64 {
     let f = usize::try_from(code).ok().and_then(|c| SpecialFn::ALL.get(c));
     f.and_then(|&f| f64_binary(ScalarOp::Special(f))).map_or(f64::NAN, |f| f(x, y))
 }
 
-extern "C" fn int_pow(base: i64, exponent: i64) -> i64 {
+/// A power, wrapping.
+pub(crate) extern "C" fn int_pow(base: i64, exponent: i64) -> i64 {
     if exponent < 0 {
         return match base {
             1 => 1,
@@ -41,7 +44,8 @@ extern "C" fn int_pow(base: i64, exponent: i64) -> i64 {
     result
 }
 
-extern "C" fn int_gcd(a: i64, b: i64) -> i64 {
+/// The greatest common divisor.
+pub(crate) extern "C" fn int_gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {
         (a, b) = (b, a % b);
