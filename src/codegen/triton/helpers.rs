@@ -130,7 +130,7 @@ static TABLE: &[Helper] = &[
         "def _online(m, s, x):
     # A maximum and the sum of the exponentials of differences to it, with one more value: of two differences one is 0.
     e = libdevice.exp(-tl.abs(tl.where(x == m, 0.0, x - m)))
-    return _maximum(m, x), tl.where(x > m, s * e + 1.0, s + e)
+    return _maximum(m, x), tl.where(x > m, tl.fma(s, e, 1.0), s + e)
 ",
     ),
     plain(
@@ -138,17 +138,15 @@ static TABLE: &[Helper] = &[
         "def _short_erf(x):
     # The error function to 5e-7, for what is rounded to fewer digits: a quotient of polynomials where it is not 1 or -1.
     s = x * x
-    p = 0.000310702744172886
-    p = p * s + 0.0085886986926198
-    p = p * s + 0.06730318814516068
-    p = p * s + 0.3138416111469269
-    p = p * s + 1.1283775568008423
-    q = 1.8252179870614782e-05
-    q = q * s + 0.002179475501179695
-    q = q * s + 0.02467408776283264
-    q = q * s + 0.16353052854537964
-    q = q * s + 0.6114494204521179
-    q = q * s + 1.0
+    p = tl.fma(s, 0.000310702744172886, 0.0085886986926198)
+    p = tl.fma(p, s, 0.06730318814516068)
+    p = tl.fma(p, s, 0.3138416111469269)
+    p = tl.fma(p, s, 1.1283775568008423)
+    q = tl.fma(s, 1.8252179870614782e-05, 0.002179475501179695)
+    q = tl.fma(q, s, 0.02467408776283264)
+    q = tl.fma(q, s, 0.16353052854537964)
+    q = tl.fma(q, s, 0.6114494204521179)
+    q = tl.fma(q, s, 1.0)
     return tl.where(tl.abs(x) > 3.832, tl.where(x > 0, 1.0, -1.0), x * p / q)
 ",
     ),

@@ -82,7 +82,9 @@ class Launched:
     each argument; memory that is not aligned takes Triton's way always."""
 
     def __init__(self, function, dtypes, options):
-        self.function, self.dtypes, self.options, self.compiled = function, dtypes, options, {}
+        self.function, self.dtypes, self.compiled = function, dtypes, {}
+        # A sum with a product is rounded twice, as it is where two ops of eager's make it.
+        self.options = {"enable_fp_fusion": False, **options}
 
     def __call__(self, grid, index, stream, tensors, *numbers):
         known = self.compiled.get((index, *numbers)) or self.compile(index, tensors, numbers)

@@ -11,6 +11,7 @@
 //! | `online` | the maximum of rows and the sum of their exponentials in one walk |
 //! | `scalar`, `helpers` | the scalar vocabulary; functions that Triton lacks |
 //! | `same` | which kernels are the same but for names |
+//! | `reuse` | which buffers take the memory of others |
 //! | `together` | launches of one kernel on several sets of buffers as one |
 //! | `expr`, `names` | index expressions and names as Python |
 
@@ -26,6 +27,7 @@ mod module;
 mod names;
 mod online;
 mod reduce;
+mod reuse;
 mod same;
 mod scalar;
 mod together;

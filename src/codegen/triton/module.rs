@@ -10,6 +10,7 @@ use super::helpers::Helpers;
 use super::kernel::{self, Width, Written};
 use super::launch;
 use super::names::{Names, identifier};
+use super::reuse::Reuse;
 use super::same;
 use super::together;
 use crate::codegen::kernel::{BufferLayout, buffer_layout, contiguous_strides};
@@ -115,12 +116,14 @@ pub(super) struct Host<'a> {
     pub written: &'a FxHashMap<String, Written>,
     names: Names,
     /// Variables of buffers with memory of their own, and of views that were made.
-    vars: FxHashMap<Value, String>,
+    pub vars: FxHashMap<Value, String>,
     /// Symbols that are bound, with what computes them.
     bound: FxHashMap<String, String>,
     /// Buffers that wait for their first use to be allocated.
     waiting: FxHashSet<Value>,
     pub lines: Vec<String>,
+    /// Which buffers take the memory of others.
+    pub reuse: Reuse,
     /// Ops that were written before their turn.
     pub done: FxHashSet<Op>,
     /// Kernels that are launched for one set of buffers, and those that are for several.
@@ -149,6 +152,7 @@ impl<'a> Host<'a> {
             bound: FxHashMap::default(),
             waiting: FxHashSet::default(),
             lines: Vec::new(),
+            reuse: Reuse::default(),
             done: FxHashSet::default(),
             alone: FxHashSet::default(),
             grouped: FxHashSet::default(),
@@ -166,7 +170,7 @@ impl<'a> Host<'a> {
         self.ir.body(self.func).expect("only functions with a body are written")
     }
 
-    fn layout(&mut self, v: Value) -> Option<BufferLayout> {
+    pub fn layout(&mut self, v: Value) -> Option<BufferLayout> {
         let ty = self.ir.value_type(v);
         let mut exprs = std::mem::take(&mut self.ir.exprs);
         let layout = buffer_layout(&self.ir, &mut exprs, ty);
@@ -183,7 +187,7 @@ impl<'a> Host<'a> {
         expr::on_host(&self.ir.exprs, e, |s| self.bound.get(s).cloned().unwrap_or_else(|| identifier(s)))
     }
 
-    fn tuple(&self, list: &[Expr]) -> String {
+    pub fn tuple(&self, list: &[Expr]) -> String {
         let items: Vec<String> = list.iter().map(|&e| self.expr(e).text).collect();
         if let [one] = &items[..] { format!("({one},)") } else { format!("({})", items.join(", ")) }
     }
@@ -208,13 +212,15 @@ impl<'a> Host<'a> {
         };
         let ops = self.ir.block_op_list(body);
         let frees = self.last_uses(&ops);
+        self.plan_reuse(&ops);
         let effects: Vec<_> = ops.iter().map(|&op| self.effects(op)).collect();
         for (k, &op) in ops.iter().enumerate() {
             if !self.done.contains(&op) && !self.launch_together(&ops, &effects, k)? {
                 self.op(op)?;
             }
-            let gone: Vec<String> =
-                frees.get(k).into_iter().flatten().filter_map(|v| self.vars.get(v)).cloned().collect();
+            let dead = frees.get(k).cloned().unwrap_or_default();
+            let back = self.given_back(&ops, k, &dead);
+            let gone: Vec<String> = back.iter().filter_map(|v| self.vars.get(v)).cloned().collect();
             if !gone.is_empty() && k + 1 < ops.len() {
                 self.lines.push(format!("del {}", gone.join(", ")));
             }
@@ -421,6 +427,11 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
+    /// Whether a buffer waits for its first use.
+    pub fn is_waiting(&self, root: Value) -> bool {
+        self.waiting.contains(&root)
+    }
+
     /// Allocates a buffer now if it was not before.
     fn ready(&mut self, root: Value, op: Op) -> Result<(), Diagnostic> {
         if !self.waiting.remove(&root) {
@@ -428,8 +439,11 @@ impl<'a> Host<'a> {
         }
         let layout = self.layout_at(root, op)?;
         let name = self.vars[&root].clone();
-        let text = self.empty(&layout);
-        self.lines.push(format!("{name} = {text}"));
+        let lines = match self.taken(root) {
+            Some(lines) => lines,
+            None => vec![format!("{name} = {}", self.empty(&layout))],
+        };
+        self.lines.extend(lines);
         Ok(())
     }
 
