@@ -16,6 +16,7 @@ pub mod io;
 pub mod model;
 pub mod opt;
 pub mod opt_args;
+pub mod package;
 pub mod pipelines;
 pub mod program;
 pub mod quickstart;

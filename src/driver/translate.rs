@@ -3,6 +3,7 @@
 use super::program::{self, Program};
 use super::session::Dialects;
 use super::{Io, args, help};
+use crate::codegen::cpp;
 use crate::codegen::triton::Extent;
 use crate::ir::Ir;
 use crate::support::Diagnostic;
@@ -63,7 +64,13 @@ pub static TABLE: &[Translation] = &[
         text: false,
         run: llvm::shared_library,
     },
-    Translation { name: "cpp", summary: "the kernels as one C++ file", text: true, run: cpp },
+    Translation {
+        name: "cpp",
+        summary: "one C++ file with the kernels and the function that launches them",
+        text: true,
+        run: cpp,
+    },
+    Translation { name: "cpp-kernels", summary: "the kernels alone as a C++ file", text: true, run: cpp_kernels },
     Translation {
         name: "triton",
         summary: "a Python module with the kernels in Triton and the function that runs them",
@@ -79,8 +86,13 @@ pub static TABLE: &[Translation] = &[
 ];
 
 fn cpp(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
-    let machine = crate::codegen::cpp::machine::of(settings.target_cpu.as_deref())?;
-    crate::codegen::cpp::emit(ir, machine, crate::codegen::cpp::Extent::Kernels).map(String::into_bytes)
+    let machine = cpp::machine::of(settings.target_cpu.as_deref())?;
+    cpp::emit(ir, machine, cpp::Extent::Program).map(|p| p.text.into_bytes())
+}
+
+fn cpp_kernels(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
+    let machine = cpp::machine::of(settings.target_cpu.as_deref())?;
+    cpp::emit(ir, machine, cpp::Extent::Kernels).map(|p| p.text.into_bytes())
 }
 
 fn triton(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
@@ -96,8 +108,12 @@ fn triton_kernels(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
 /// What is made of the compiler's own tables, without an input.
 const DOCS: &[(&str, &str)] = &[("pass-docs", "documentation of all passes, in Markdown")];
 
+/// What becomes a folder.
+const FOLDERS: &[(&str, &str)] =
+    &[("package", "a folder (--output) with a shared library, its C header, a small program, and the C++ text")];
+
 fn command() -> Command {
-    let names = TABLE.iter().map(|t| (t.name, t.summary)).chain(DOCS.iter().copied());
+    let names = TABLE.iter().map(|t| (t.name, t.summary)).chain(DOCS.iter().chain(FOLDERS).copied());
     let values = names.map(|(name, summary)| clap::builder::PossibleValue::new(name).help(summary));
     args::common(Command::new("rinductor-translate"))
         .about("Translates IR at the kernel level to other languages, and the compiler's tables to documentation")
@@ -134,6 +150,14 @@ fn targets() -> Option<clap::Arg> {
 pub fn main_translate(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
     program::main(command(), args, io, cwd, &mut |program: &mut Program, io: &mut Io| {
         let to = program.text("to").unwrap_or("");
+        if to == "package" {
+            let output = program.text("output").filter(|&o| o != "-");
+            let output = output.ok_or_else(|| "--to=package writes a folder: name it by --output".to_string())?;
+            let folder = program.cwd.join(output);
+            let machine = cpp::machine::of(program.text("target-cpu"))?;
+            super::package::write(&program.module(io)?.0, machine, &folder)?;
+            return Ok(0);
+        }
         let bytes = if to == "pass-docs" {
             help::pass_docs().into_bytes()
         } else {

@@ -31,6 +31,41 @@ pub fn text(called: &BTreeSet<String>) -> String {
     out
 }
 
+/// The same as functions of the file. The special functions have none: who calls them is refused before.
+pub fn own(called: &BTreeSet<String>) -> String {
+    let mut out = String::new();
+    if called.contains("int_pow") {
+        out.push_str(
+            "
+// A power that wraps; 0 for a negative exponent unless the base is 1 or -1.
+static inline int64_t int_pow(int64_t base, int64_t exponent) {
+  if (exponent < 0) return base == 1 ? 1 : base == -1 ? 1 - 2 * (exponent & 1) : 0;
+  uint64_t b = uint64_t(base), result = 1;
+  for (; exponent > 0; exponent >>= 1, b *= b)
+    if (exponent & 1) result *= b;
+  return int64_t(result);
+}
+",
+        );
+    }
+    if called.contains("int_gcd") {
+        out.push_str(
+            "
+static inline int64_t int_gcd(int64_t a, int64_t b) {
+  uint64_t x = a < 0 ? -uint64_t(a) : uint64_t(a), y = b < 0 ? -uint64_t(b) : uint64_t(b);
+  while (y) {
+    const uint64_t r = x % y;
+    x = y;
+    y = r;
+  }
+  return int64_t(x);
+}
+",
+        );
+    }
+    out
+}
+
 /// The function that sets the pointers.
 pub fn link(called: &BTreeSet<String>) -> String {
     let set: String = POINTERS

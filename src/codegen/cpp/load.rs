@@ -7,7 +7,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use rinductor_support::{Diagnostic, FxHashMap};
 
-use super::{Compiler, Extent, machine, module};
+use super::{Compiler, machine, module};
 use crate::codegen::compiled::{CompileTimes, CompiledKernels};
 use crate::codegen::kernels::{self, Kernels};
 use crate::codegen::threads;
@@ -75,7 +75,7 @@ impl CompiledKernels {
         let mut times = CompileTimes::default();
         let start = Instant::now();
         let compiler = Compiler::find()?;
-        let texts = module::parts(ir, machine::of(None)?, Extent::Kernels, threads::count(0))?;
+        let texts = module::parts(ir, machine::of(None)?, threads::count(0))?;
         times.emit = start.elapsed();
         let start = Instant::now();
         let libraries: Result<Vec<Vec<u8>>, Diagnostic> =

@@ -9,8 +9,10 @@ use rinductor_support::diag::Place;
 use rinductor_support::{Diagnostic, FxHashMap};
 
 use super::build::{CppBuild, State};
+use super::host::{self, Host};
 use super::node::{Kind, Type};
-use super::{half, library, names, prelude};
+use super::signature::Signature;
+use super::{half, library, names, ops, prelude};
 use crate::codegen::kernel::{Arg, AxisKind, Kernel};
 use crate::codegen::kernels;
 use crate::codegen::vector::build::Machine;
@@ -21,15 +23,25 @@ use crate::ir::{Ir, Op};
 /// A file has at least so many kernels: starting a compiler for fewer does not pay.
 const KERNELS_A_FILE: usize = 4;
 
-/// What a file holds.
+/// What a file holds beside the kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
-    /// The kernels, each as a function of the binary interface (`codegen::abi`).
+    /// For each kernel a function of the binary interface (`codegen::abi`).
     Kernels,
+    /// The function that launches them, and what it needs.
+    Program,
+}
+
+/// A file, and how its function is called.
+pub struct Program {
+    /// The file.
+    pub text: String,
+    /// The function's head; None where the file has kernels alone.
+    pub signature: Option<Signature>,
 }
 
 /// The element of a buffer in C++.
-fn element(dtype: DType) -> &'static str {
+pub fn element(dtype: DType) -> &'static str {
     match dtype {
         DType::F32 => "f32",
         DType::F64 => "f64",
@@ -61,20 +73,30 @@ pub fn symbol(kernel: &str) -> String {
 /// The kernels of an IR as C++.
 ///
 /// # Errors
-/// A kernel that the emitter cannot spell.
-pub fn emit(ir: &Ir, machine: Machine, extent: Extent) -> Result<String, Diagnostic> {
+/// A kernel that the emitter cannot spell, an op that has no C++ code.
+pub fn emit(ir: &Ir, machine: Machine, extent: Extent) -> Result<Program, Diagnostic> {
     let mut all = kernels::read(ir, false)?;
-    file(ir, &all.distinct, &mut all.exprs, machine, extent)
+    if extent == Extent::Kernels {
+        let text = file(ir, &all.distinct, &mut all.exprs, machine, None)?;
+        return Ok(Program { text, signature: None });
+    }
+    let mut taken = BTreeSet::new();
+    let functions: FxHashMap<String, String> =
+        all.distinct.iter().map(|k| (k.name.clone(), unique(&k.name, &mut taken))).collect();
+    let func = host::function_of(ir)?;
+    let host = host::write(ir, &mut all, func, &functions)?;
+    let text = file(ir, &all.distinct, &mut all.exprs, machine, Some(&host))?;
+    Ok(Program { text, signature: Some(host.signature) })
 }
 
 /// The same in a few files, so that as many threads can compile them.
 ///
 /// # Errors
 /// As [`emit`].
-pub fn parts(ir: &Ir, machine: Machine, extent: Extent, threads: usize) -> Result<Vec<String>, Diagnostic> {
+pub fn parts(ir: &Ir, machine: Machine, threads: usize) -> Result<Vec<String>, Diagnostic> {
     let mut all = kernels::read(ir, false)?;
     let share = all.distinct.len().div_ceil(threads.max(1)).max(KERNELS_A_FILE);
-    let parts = all.distinct.chunks(share).map(|kernels| file(ir, kernels, &mut all.exprs, machine, extent));
+    let parts = all.distinct.chunks(share).map(|kernels| file(ir, kernels, &mut all.exprs, machine, None));
     parts.collect()
 }
 
@@ -83,7 +105,7 @@ fn file(
     distinct: &[Kernel],
     exprs: &mut Exprs,
     machine: Machine,
-    extent: Extent,
+    host: Option<&Host>,
 ) -> Result<String, Diagnostic> {
     let build = CppBuild::new(machine, about);
     let mut functions = BTreeMap::new();
@@ -97,7 +119,16 @@ fn file(
     }
     let State { types, mut called, placed, externals, .. } = build.state();
     called.insert("Error".into());
-    let mut out = prelude::head("Kernels by rinductor.");
+    if host.is_some_and(|h| h.ops) {
+        called.extend(["from_half", "to_half"].map(str::to_string));
+    }
+    let mut out = prelude::head(match host {
+        Some(_) => "A function and its kernels, by rinductor.",
+        None => "Kernels by rinductor.",
+    });
+    if host.is_some() {
+        out.push_str("#include <stdio.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n");
+    }
     if called.contains("from_half") || called.contains("to_half") {
         out.push_str(half::INCLUDE);
     }
@@ -109,15 +140,30 @@ fn file(
     }
     out.push_str("\nnamespace kernels {\n");
     out.push_str(&prelude::text(&types, &called));
-    out.push_str(&library::text(&called));
+    out.push_str(&match host {
+        Some(_) => library::own(&called),
+        None => library::text(&called),
+    });
     for (_, text) in &placed {
         let _ = write!(out, "\n{text}");
     }
     for text in &texts {
         let _ = write!(out, "\n{text}");
     }
+    if let Some(host) = host {
+        out.push_str(ops::HOST);
+        if host.ops {
+            out.push_str(ops::OPS);
+        }
+        if !host.constants.is_empty() {
+            let _ = write!(out, "\n// Constant data.\n{}", host.constants);
+        }
+    }
     out.push_str("\n}  // namespace kernels\n");
-    if extent == Extent::Kernels {
+    if let Some(host) = host {
+        let head = host.signature.head();
+        let _ = write!(out, "\nextern \"C\" {head} {{\n  using namespace kernels;\n{}}}\n", host.body);
+    } else {
         out.push_str(&library::link(&called));
         out.push_str(
             "\n// A kernel runs steps `begin` to `end`. Of each buffer it gets the start of the allocation.\n",
