@@ -155,3 +155,39 @@ template <int half, typename T, int N> static inline Vec<T, N> lower(Vec<T, N> a
   return lower<half>(a, b, typename Count<N>::type());
 }
 ";
+
+/// `a * b + c`, rounded once.
+pub const FUSED: &str = "
+template <typename T, int N> static inline Vec<T, N> fused(Vec<T, N> a, Vec<T, N> b, Vec<T, N> c) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4 && N == 16) return Vec<T, N>(__builtin_ia32_vfmaddps512_mask(a.v, b.v, c.v, -1, 4));
+  if constexpr (sizeof(T) == 8 && N == 8) return Vec<T, N>(__builtin_ia32_vfmaddpd512_mask(a.v, b.v, c.v, -1, 4));
+#endif
+#if defined(__FMA__)
+  if constexpr (sizeof(T) == 4 && N == 8) return Vec<T, N>(__builtin_ia32_vfmaddps256(a.v, b.v, c.v));
+  if constexpr (sizeof(T) == 4 && N == 4) return Vec<T, N>(__builtin_ia32_vfmaddps(a.v, b.v, c.v));
+  if constexpr (sizeof(T) == 8 && N == 4) return Vec<T, N>(__builtin_ia32_vfmaddpd256(a.v, b.v, c.v));
+  if constexpr (sizeof(T) == 8 && N == 2) return Vec<T, N>(__builtin_ia32_vfmaddpd(a.v, b.v, c.v));
+#endif
+  Vec<T, N> r;
+  for (int k = 0; k < N; k++) r.v[k] = fma(a.v[k], b.v[k], c.v[k]);
+  return r;
+}
+";
+
+/// The square root.
+pub const ROOT: &str = "
+template <typename T, int N> static inline Vec<T, N> root(Vec<T, N> a) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4 && N == 16) return Vec<T, N>(__builtin_ia32_sqrtps512_mask(a.v, a.v, -1, 4));
+  if constexpr (sizeof(T) == 8 && N == 8) return Vec<T, N>(__builtin_ia32_sqrtpd512_mask(a.v, a.v, -1, 4));
+#endif
+#if defined(__AVX__)
+  if constexpr (sizeof(T) == 4 && N == 8) return Vec<T, N>(__builtin_ia32_sqrtps256(a.v));
+  if constexpr (sizeof(T) == 8 && N == 4) return Vec<T, N>(__builtin_ia32_sqrtpd256(a.v));
+#endif
+  Vec<T, N> r;
+  for (int k = 0; k < N; k++) r.v[k] = sqrt(a.v[k]);
+  return r;
+}
+";

@@ -441,7 +441,7 @@ impl Writer<'_> {
         self.line(&format!("run({steps}, {cost}, [&](int64_t begin, int64_t end) {{"));
         self.line(&format!("  {function}({}, begin, end, &error);", args.join(", ")));
         self.line("});");
-        if ir.ops_named(kernel, kernels::PositionOp::NAME).first().is_some() {
+        if !ir.ops_named(kernel, kernels::PositionOp::NAME).is_empty() {
             self.line(&format!("if (error.set) return out_of_range(message, message_size, \"{name}\", error);"));
         }
         Ok(())

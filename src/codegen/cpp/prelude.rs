@@ -39,9 +39,11 @@ enum Body {
     Whole(&'static str),
     /// Each lane.
     Lane(&'static str),
+    /// A function that follows the class.
+    One(&'static str),
 }
 
-use Body::{Lane, Whole};
+use Body::{Lane, One, Whole};
 
 const VEC: &str = "Vec";
 const MASK: &str = "Mask<sizeof(T), N>";
@@ -54,6 +56,10 @@ const fn compare(name: &'static str, text: &'static str) -> Friend {
 }
 const fn lane(name: &'static str, args: &'static [&'static str], text: &'static str) -> Friend {
     Friend { name, needs: &["scalar"], args, result: VEC, register: Lane(text) }
+}
+
+const fn instruction(name: &'static str, args: &'static [&'static str], text: &'static str) -> Friend {
+    Friend { name, needs: &[], args, result: VEC, register: One(text) }
 }
 
 /// Integers wrap: they are computed as unsigned ones.
@@ -93,8 +99,8 @@ const FRIENDS: &[Friend] = &[
     binary("umin", "Wrap(a.v) < Wrap(b.v) ? a.v : b.v"),
     binary("umax", "Wrap(a.v) > Wrap(b.v) ? a.v : b.v"),
     Friend { name: "abs", needs: &[], args: &["a"], result: VEC, register: Whole("Bits(a.v) & ~Bits(-Native{})") },
-    lane("fma", &["a", "b", "c"], "fma(a.v[k], b.v[k], c.v[k])"),
-    lane("sqrt", &["a"], "sqrt(a.v[k])"),
+    instruction("fma", &["a", "b", "c"], "fused(a, b, c)"),
+    instruction("sqrt", &["a"], "root(a)"),
     lane("floor", &["a"], "floor(a.v[k])"),
     lane("ceil", &["a"], "ceil(a.v[k])"),
     lane("trunc", &["a"], "trunc(a.v[k])"),
@@ -391,16 +397,22 @@ template <int W, int N> static inline int64_t first_of(Mask<W, N> m, Vec<int64_t
         vectors: true,
         text: "// Reads a vector that stands anywhere.
 template <typename V> static inline V load(const void *from) {
-  V a;
-  __builtin_memcpy(&a, from, sizeof a);
-  return a;
+  if constexpr (V::halved) return {load<typename V::Half>(from), load<typename V::Half>((const char *)from + sizeof(V) / 2)};
+  else return V(*(const typename Register<typename V::Lane, V::lanes>::anywhere *)from);
 }",
     },
     Helper {
         name: "store",
         needs: &[],
         vectors: true,
-        text: "template <typename V> static inline void store(void *to, V a) { __builtin_memcpy(to, &a, sizeof a); }",
+        text: "template <typename V> static inline void store(void *to, V a) {
+  if constexpr (V::halved) {
+    store(to, a.lo);
+    store((char *)to + sizeof(V) / 2, a.hi);
+  } else {
+    *(typename Register<typename V::Lane, V::lanes>::anywhere *)to = a.v;
+  }
+}",
     },
     Helper {
         name: "load_masked",
@@ -503,8 +515,13 @@ template <typename V, typename F, typename... A> static inline V each(F f, A... 
 ];
 
 /// What some machines have instructions for.
-const MACHINE: &[(&str, &str)] =
-    &[("scaled", super::half::SCALED), ("table", super::half::TABLE), ("upper", super::half::TURNED)];
+const MACHINE: &[(&str, &str)] = &[
+    ("fma", super::half::FUSED),
+    ("sqrt", super::half::ROOT),
+    ("scaled", super::half::SCALED),
+    ("table", super::half::TABLE),
+    ("upper", super::half::TURNED),
+];
 
 fn needs(name: &str) -> &'static [&'static str] {
     let friend = FRIENDS.iter().find(|f| f.name == name).map(|f| f.needs);
@@ -537,6 +554,8 @@ pub fn is_name(name: &str) -> bool {
         "step",
         "from_half",
         "to_half",
+        "fused",
+        "root",
         "special1",
         "special2",
         "int_pow",
@@ -654,7 +673,10 @@ constexpr int REGISTER = 32;
 constexpr int REGISTER = 16;
 #endif
 
-template <typename T, int N> struct Register { typedef T type __attribute__((vector_size(sizeof(T) * N))); };
+template <typename T, int N> struct Register {
+  typedef T type __attribute__((vector_size(sizeof(T) * N)));
+  typedef T anywhere __attribute__((vector_size(sizeof(T) * N), aligned(1), may_alias));
+};
 template <bool c, typename A, typename B> struct If { typedef A type; };
 template <typename A, typename B> struct If<false, A, B> { typedef B type; };
 
@@ -743,6 +765,7 @@ fn friend(f: &Friend, halved: bool) -> String {
     match f.register {
         Whole(text) if f.result == MASK => format!("{head} {{ return {MASK}(typename {MASK}::Native({text})); }}\n"),
         Whole(text) => format!("{head} {{ return Vec(Native({text})); }}\n"),
+        One(text) => format!("{head} {{ return {text}; }}\n"),
         Lane(text) => format!(
             "{head} {{\n    Vec r;\n    for (int k = 0; k < N; k++) r.v[k] = kernels::{text};\n    return r;\n  }}\n"
         ),
