@@ -397,7 +397,11 @@ template <int W, int N> static inline int64_t first_of(Mask<W, N> m, Vec<int64_t
         vectors: true,
         text: "// Reads a vector that stands anywhere.
 template <typename V> static inline V load(const void *from) {
-  if constexpr (V::halved) return {load<typename V::Half>(from), load<typename V::Half>((const char *)from + sizeof(V) / 2)};
+  if constexpr (!__is_class(V)) {
+    V a;
+    __builtin_memcpy(&a, from, sizeof a);
+    return a;
+  } else if constexpr (V::halved) return {load<typename V::Half>(from), load<typename V::Half>((const char *)from + sizeof(V) / 2)};
   else return V(*(const typename Register<typename V::Lane, V::lanes>::anywhere *)from);
 }",
     },
@@ -406,7 +410,9 @@ template <typename V> static inline V load(const void *from) {
         needs: &[],
         vectors: true,
         text: "template <typename V> static inline void store(void *to, V a) {
-  if constexpr (V::halved) {
+  if constexpr (!__is_class(V)) {
+    __builtin_memcpy(to, &a, sizeof a);
+  } else if constexpr (V::halved) {
     store(to, a.lo);
     store((char *)to + sizeof(V) / 2, a.hi);
   } else {
@@ -590,7 +596,7 @@ fn closure(called: &BTreeSet<String>) -> BTreeSet<String> {
 pub fn text(types: &BTreeSet<(Kind, u32)>, called: &BTreeSet<String>) -> String {
     let all = closure(called);
     let mut out = String::new();
-    let vectors = !types.is_empty();
+    let vectors = !types.is_empty() || VECTOR_HELPERS.iter().any(|h| all.contains(h.name));
     let mut all = all;
     // Masks are made of these.
     all.extend(["&", "|", "^", "prefix ~", "convert"].into_iter().filter(|_| vectors).map(str::to_string));
