@@ -7,6 +7,7 @@ pub mod compiled;
 pub mod cpp;
 pub mod cpu;
 pub mod kept;
+pub mod host_threads;
 pub mod kernel;
 pub mod kernels;
 pub mod literal;

@@ -59,6 +59,9 @@ struct Member {
 /// Runs `part` for each of `0..parts`, on at most `threads` threads. `part` must not panic.
 pub fn run(threads: usize, parts: usize, part: &(dyn Fn(usize) + Sync)) {
     if threads > 1 && parts > 1 {
+        if super::host_threads::run(threads, parts, part) {
+            return;
+        }
         let team = team();
         if let Some(turn) = team.turn() {
             return team.run(turn, threads, parts, part);

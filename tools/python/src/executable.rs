@@ -246,3 +246,9 @@ fn attributes<'py>(py: Python<'py>, torch: &Torch, attrs: &Attrs) -> PyResult<Bo
     }
     Ok(dict)
 }
+
+/// Runs kernels on the threads of the OpenMP runtime that this process has loaded, as torch's own loops are; false if there is none.
+#[pyfunction]
+pub fn use_host_threads() -> bool {
+    rinductor::codegen::host_threads::use_openmp()
+}

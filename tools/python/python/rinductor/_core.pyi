@@ -196,3 +196,6 @@ class Executable:
 
     def set_threads(self, threads: int) -> None:
         """Sets how many threads kernels and extern ops may use; 0 for as many as there usually are."""
+
+def use_host_threads() -> bool:
+    """Runs kernels on the threads of the OpenMP runtime that this process has loaded, as torch's own loops are; false if there is none."""

@@ -260,6 +260,8 @@ def compile_graph(gm, example_inputs, *, kind, settings):
         nonlocal threads
         if threads != (now := torch.get_num_threads()):
             threads = now
+            # torch's own loops run on these threads: a second team would take their cores.
+            _core.use_host_threads()
             for executable in executables:
                 executable.set_threads(now)
         return run(args)
