@@ -38,9 +38,9 @@ mod _core {
     #[pymodule_export]
     use super::executable::PyExecutable;
     #[pymodule_export]
-    use super::module::PyModule;
-    #[pymodule_export]
     use super::executable::use_host_threads;
+    #[pymodule_export]
+    use super::module::PyModule;
     #[pymodule_export]
     use super::op::{PyBlock, PyOp, PyValue};
 
