@@ -62,6 +62,7 @@ pub const CONSTRAINTS: &[(&str, &str)] = &[
     ("memref", "a memref"),
     ("shaped", "a tensor, vector or memref"),
     ("none", "the none type"),
+    ("handle", "a handle of a schedule: ops that its steps are about"),
 ];
 
 /// Everything that is wrong with an op of the library.

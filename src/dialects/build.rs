@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// The files in the order in which they are read: a file of rules comes after the ops that it names.
-const FILES: [&str; 30] = [
+const FILES: [&str; 31] = [
     "builtin.dialect",
     "func.dialect",
     "arith.dialect",
@@ -43,10 +43,11 @@ const FILES: [&str; 30] = [
     "aten.rules",
     "loops.dialect",
     "kernels.dialect",
+    "schedule.dialect",
 ];
 
 /// The dialects whose ops all have views: their ops are looked at by name. Of the others what an op means is data.
-const VIEWED: [&str; 5] = ["builtin", "func", "sym", "loops", "kernels"];
+const VIEWED: [&str; 6] = ["builtin", "func", "sym", "loops", "kernels", "schedule"];
 
 /// The ops of `aten` that Rust looks at by name: those about sizes, and those that are no computation.
 const VIEWED_ATEN: [&str; 7] = [

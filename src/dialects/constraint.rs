@@ -6,6 +6,9 @@ use rinductor_defs::ast::{Constraint, NamedSig, OperandDecl};
 use rinductor_defs::check::CONSTRAINTS;
 use smallvec::SmallVec;
 
+/// The type of a handle of a schedule.
+pub(super) const HANDLE: &str = "!schedule.handle";
+
 /// The values of one name.
 struct Group<'a> {
     what: &'static str,
@@ -105,6 +108,7 @@ fn is_of_class(ir: &Ir, ty: Type, word: &str) -> bool {
         "memref" => memref,
         "shaped" => tensor || vector || memref,
         "none" => matches!(data, TypeData::None),
+        "handle" => matches!(data, TypeData::Dialect(text) if **text == *HANDLE),
         dtype => rinductor_defs::dtype_of_word(dtype).is_some_and(|d| super::dtype_of(ir, ty) == Some(d)),
     }
 }

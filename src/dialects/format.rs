@@ -117,6 +117,7 @@ fn type_from(o: &OperandDecl, _sig: &NamedSig, fallback: &TypeFrom) -> TypeFrom 
             "index" | "i1" | "i8" | "i16" | "i32" | "i64" | "f16" | "bf16" | "f32" | "f64" | "none" => {
                 TypeFrom::Fixed((**word).into())
             }
+            "handle" => TypeFrom::Fixed(super::constraint::HANDLE.into()),
             _ => fallback.clone(),
         },
         _ => fallback.clone(),

@@ -12,6 +12,9 @@ use rinductor_support::{FxHashMap, FxHashSet};
 /// The greatest tile of an axis.
 pub const MAX_TILE: i64 = 8192;
 
+/// The most steps that a loop takes before it asks whether it is done.
+pub const MAX_UNROLL: i64 = 64;
+
 /// What is wrong with the kernel level below `root`, whose ops have the parts that their signatures say.
 pub fn verify(ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
     let kernels = ir.ops_named(ir.module(), kernels::FuncOp::NAME);
@@ -169,11 +172,12 @@ fn axes(report: &mut Report, func: Op, bound: &FxHashSet<Atom>) -> Vec<Axis> {
                 let AttrData::IndexMap { dims: 0, exprs } = ir.attr(ir.dict_get(d, "extent")?) else { return None };
                 let &[extent] = &exprs[..] else { return None };
                 let tile = ir.as_int(ir.dict_get(d, "tile")?)?;
-                Some((name, extent, tile, ir.as_str(ir.dict_get(d, "kind")?)?.to_string()))
+                let unroll = ir.dict_get(d, "unroll").map_or(Some(1), |n| ir.as_int(n))?;
+                Some((name, extent, (tile, unroll), ir.as_str(ir.dict_get(d, "kind")?)?.to_string()))
             })(),
             _ => None,
         };
-        let Some((name, extent, tile, kind)) = parts else {
+        let Some((name, extent, (tile, unroll), kind)) = parts else {
             report.error(func, format!("axis {k} has not a name, one extent over symbols, a tile and a kind"));
             continue;
         };
@@ -184,6 +188,9 @@ fn axes(report: &mut Report, func: Op, bound: &FxHashSet<Atom>) -> Vec<Axis> {
             report
                 .error(func, format!("axis {name} has the tile {tile}, which is no power of two from 1 to {MAX_TILE}"));
         }
+        if !(1..=MAX_UNROLL).contains(&unroll) {
+            report.error(func, format!("axis {name} is unrolled by {unroll}, which is not from 1 to {MAX_UNROLL}"));
+        }
         if kind != "parallel" && kind != "reduce" {
             report.error(func, format!("axis {name} has the kind '{kind}', which is neither parallel nor reduce"));
         }
@@ -192,7 +199,7 @@ fn axes(report: &mut Report, func: Op, bound: &FxHashSet<Atom>) -> Vec<Axis> {
         }
         report.divisions(func, &[extent]);
         unbound(report, func, &[extent], bound);
-        list.push(Axis { name, extent, tile, reduced: kind == "reduce" });
+        list.push(Axis { name, extent, tile, unroll, reduced: kind == "reduce" });
     }
     list
 }

@@ -15,6 +15,8 @@ pub struct Axis {
     pub extent: Expr,
     /// How many of them one step takes.
     pub tile: i64,
+    /// How many steps a loop over it takes before it asks whether it is done; 1: as the emitter likes.
+    pub unroll: i64,
     /// Whether loops of the body walk it; else it is parallel.
     pub reduced: bool,
 }
@@ -31,6 +33,10 @@ pub fn axes_of(ir: &Ir, func: Op) -> Option<Vec<Axis>> {
                 name: ir.as_str(ir.dict_get(d, "name")?)?.to_string(),
                 extent: *exprs.first()?,
                 tile: ir.as_int(ir.dict_get(d, "tile")?).filter(|&t| t >= 1)?,
+                unroll: match ir.dict_get(d, "unroll") {
+                    Some(n) => ir.as_int(n).filter(|&n| n >= 1)?,
+                    None => 1,
+                },
                 reduced: match ir.as_str(ir.dict_get(d, "kind")?)? {
                     "parallel" => false,
                     "reduce" => true,
@@ -45,12 +51,15 @@ pub fn axes_of(ir: &Ir, func: Op) -> Option<Vec<Axis>> {
 pub fn set_axes(ir: &mut Ir, func: Op, axes: &[Axis]) {
     let mut items = Vec::new();
     for a in axes {
-        let entries = [
+        let mut entries = vec![
             (ir.name("name"), ir.string_attr(&a.name)),
             (ir.name("extent"), ir.index_map_attr(0, &[a.extent])),
             (ir.name("tile"), ir.i64_attr(a.tile)),
             (ir.name("kind"), ir.string_attr(if a.reduced { "reduce" } else { "parallel" })),
         ];
+        if a.unroll != 1 {
+            entries.push((ir.name("unroll"), ir.i64_attr(a.unroll)));
+        }
         let dict = ir.make_dict(entries);
         items.push(ir.make_attr(AttrData::Dict(dict)));
     }

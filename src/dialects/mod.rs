@@ -44,6 +44,10 @@ pub mod builtin {
 pub mod func {
     views!("func_views.rs");
 }
+/// Views of the ops of the `schedule` dialect.
+pub mod schedule {
+    views!("schedule_views.rs");
+}
 /// Views of the ops of the `sym` dialect.
 pub mod sym {
     views!("sym_views.rs");

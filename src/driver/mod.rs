@@ -23,6 +23,7 @@ pub mod quickstart;
 pub mod reduce;
 pub mod reference;
 pub mod run;
+pub mod schedule;
 pub mod session;
 #[cfg(feature = "llvm")]
 pub mod targets;

@@ -51,7 +51,7 @@ pub fn main_opt(args: &[String], io: &mut Io, cwd: &Path) -> i32 {
         let input = session::add(io::display_name(&name), &text, bad_bytes, split, &mut program.sources)?;
         drop(text);
         let pipeline = read_pipeline(&program.matches, &mut program.sources)?;
-        let run = Run::new(&program.matches, style)?;
+        let run = Run::new(&program.matches, style, cwd)?;
         Ok(run.all(program, &pipeline, &input, start.elapsed(), io))
     })
 }
@@ -106,7 +106,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(matches: &ArgMatches, style: Style) -> Result<Self, String> {
+    fn new(matches: &ArgMatches, style: Style, folder: &Path) -> Result<Self, String> {
         let mut dump = DumpConfig {
             before: opt_args::which(matches, "print-ir-before")?,
             after: opt_args::which(matches, "print-ir-after")?,
@@ -135,6 +135,7 @@ impl Run {
             statistics: matches.contains_id("statistics"),
             keep_before: matches.contains_id("reproducer"),
             timing: matches.contains_id("timing"),
+            folder: folder.to_path_buf(),
         };
         Ok(Self {
             style,

@@ -72,6 +72,12 @@ pub static TABLE: &[Translation] = &[
     },
     Translation { name: "cpp-kernels", summary: "the kernels alone as a C++ file", text: true, run: cpp_kernels },
     Translation {
+        name: "schedule",
+        summary: "the schedule that the pipeline cpu gives the module, for apply-schedule",
+        text: true,
+        run: schedule,
+    },
+    Translation {
         name: "triton",
         summary: "a Python module with the kernels in Triton and the function that runs them",
         text: true,
@@ -93,6 +99,11 @@ fn cpp(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
 fn cpp_kernels(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
     let machine = cpp::machine::of(settings.target_cpu.as_deref())?;
     cpp::emit(ir, machine, cpp::Extent::Kernels).map(|p| p.text.into_bytes())
+}
+
+fn schedule(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {
+    let dialects = settings.dialects.clone().unwrap_or_else(Dialects::builtin);
+    super::schedule::automatic(ir, &dialects).map(String::into_bytes)
 }
 
 fn triton(ir: &Ir, settings: &Settings) -> Result<Vec<u8>, Diagnostic> {

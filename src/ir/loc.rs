@@ -102,6 +102,17 @@ impl Ir {
         }
     }
 
+    /// All file positions inside of a location, and the place in the text.
+    pub fn places(&self, loc: Loc) -> Vec<Place> {
+        let Loc::Id(id) = loc else { return vec![self.place(loc)] };
+        match self.locs.get(id) {
+            LocData::Named { child, .. } => self.places(*child),
+            LocData::CallSite { callee, caller } => [*callee, *caller].iter().flat_map(|&l| self.places(l)).collect(),
+            LocData::Fused { locs, .. } => locs.iter().flat_map(|&l| self.places(l)).collect(),
+            LocData::File { .. } | LocData::Dialect(_) => vec![self.place(loc)],
+        }
+    }
+
     /// The place that a diagnostic about a location shows: the text itself where it is at hand, else the first file position inside.
     pub fn place(&self, loc: Loc) -> Place {
         match loc {

@@ -2,13 +2,19 @@
 
 use super::OpInfos;
 use super::report::Count;
+use crate::ir::registry::Registry;
 use crate::ir::{Ir, Op};
 use crate::support::{Diagnostic, Severity};
+use std::path::Path;
 
 /// Handed to a pass each time it runs.
 pub struct PassContext<'a> {
     /// Facts about ops.
     pub infos: &'a dyn OpInfos,
+    /// How ops are read and written, where the pass may need to.
+    pub registry: Option<&'a Registry>,
+    /// The folder that names of files are relative to; that of the process if it is empty.
+    pub folder: &'a Path,
     pass: &'static str,
     statistics: &'static [(&'static str, &'static str)],
     counts: Vec<Count>,
@@ -22,8 +28,11 @@ impl<'a> PassContext<'a> {
     pub fn new(pass: &dyn super::AnyPass, infos: &'a dyn OpInfos, remarks: bool) -> Self {
         let statistics = pass.statistics();
         let counts = vec![Count::Sum(0); statistics.len()];
+        let (registry, folder) = (None, Path::new(""));
         Self {
             infos,
+            registry,
+            folder,
             pass: pass.name(),
             statistics,
             counts,
@@ -37,6 +46,12 @@ impl<'a> PassContext<'a> {
     #[must_use]
     pub fn with_statistics(self, wanted: bool) -> Self {
         Self { statistics_wanted: wanted, ..self }
+    }
+
+    /// The same for a pass that may read files and texts.
+    #[must_use]
+    pub fn reading(self, registry: &'a Registry, folder: &'a Path) -> Self {
+        Self { registry: Some(registry), folder, ..self }
     }
 
     /// The name of the pass that runs.

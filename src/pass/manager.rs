@@ -10,6 +10,7 @@ use crate::ir::registry::Registry;
 use crate::ir::{Ir, Op};
 use crate::support::{Diagnostic, Severity};
 use crate::text::{PrintOptions, print, print_op};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Where messages and prints go.
@@ -39,6 +40,8 @@ pub struct Config {
     pub keep_before: bool,
     /// Whether times are taken; ops are counted then.
     pub timing: bool,
+    /// The folder that names of files in options of passes are relative to; that of the process if it is empty.
+    pub folder: PathBuf,
 }
 
 /// A pass failed.
@@ -171,7 +174,7 @@ impl<'a> Manager<'a> {
         }
 
         let cx = PassContext::new(step.pass, self.infos, self.config.remarks);
-        let mut cx = cx.with_statistics(self.config.statistics);
+        let mut cx = cx.with_statistics(self.config.statistics).reading(self.registry, &self.config.folder);
         let start = Instant::now();
         let result = guard::catch(|| (step.run)(ir, op, &mut cx));
         let time = start.elapsed();

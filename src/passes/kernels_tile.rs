@@ -64,10 +64,14 @@ pub static PASS: Pass<Options> = Pass {
     needs: &[Level::Kernel],
     leaves: &[Level::Kernel],
     statistics: &[("tiled", "kernels that got a tile")],
-    run,
+    run: tile,
 };
 
-fn run(ir: &mut Ir, func: Op, options: &Options, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
+/// Gives a kernel a tile where that pays.
+///
+/// # Errors
+/// None.
+pub fn tile(ir: &mut Ir, func: Op, options: &Options, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
     let Some(mut axes) = kernels::axes_of(ir, func) else { return Ok(Changed::No) };
     if axes.iter().any(|a| a.tile != 1) {
         return Ok(Changed::No); // tiled by hand or before
@@ -88,10 +92,9 @@ fn run(ir: &mut Ir, func: Op, options: &Options, cx: &mut PassContext) -> Result
         Some(axis) => axis,
         None => order::order(ir, func, &mut axes, choice.axis),
     };
-    let varying = tile::varying_values(ir, func, &axes, axis);
     axes[axis].tile = choice.tile;
     kernels::set_axes(ir, func, &axes);
-    Widen { axes: &axes, axis, varying, widened: FxHashMap::default() }.run(ir, func);
+    widen(ir, func, &axes, axis);
     cx.count("tiled", 1);
     Ok(Changed::Yes)
 }
@@ -121,9 +124,8 @@ fn for_gpu(ir: &mut Ir, func: Op, mut axes: Vec<Axis>, cx: &mut PassContext) -> 
     let choice = tile_gpu::choose(ir, func, &axes);
     cx.remark(ir, func, format!("tiles {:?}: {}", choice.tiles, choice.why));
     for (axis, &tile) in choice.tiles.iter().enumerate().filter(|(_, t)| **t > 1) {
-        let varying = tile::varying_values(ir, func, &axes, axis);
         axes[axis].tile = tile;
-        Widen { axes: &axes, axis, varying, widened: FxHashMap::default() }.run(ir, func);
+        widen(ir, func, &axes, axis);
     }
     if axes.iter().all(|a| a.tile == 1) && !flat {
         return Changed::No;
@@ -131,6 +133,12 @@ fn for_gpu(ir: &mut Ir, func: Op, mut axes: Vec<Axis>, cx: &mut PassContext) -> 
     kernels::set_axes(ir, func, &axes);
     cx.count("tiled", 1);
     Changed::Yes
+}
+
+/// Gives the values of a kernel that vary along an axis the tile that the axis has got, where they had 1.
+pub fn widen(ir: &mut Ir, func: Op, axes: &[Axis], axis: usize) {
+    let varying = tile::varying_values(ir, func, axes, axis);
+    Widen { axes, axis, varying, widened: FxHashMap::default() }.run(ir, func);
 }
 
 /// The width of the widest vector registers of this machine.

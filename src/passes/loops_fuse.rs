@@ -42,7 +42,7 @@ use crate::ir::{Block, InsertPoint, Ir, Op, OpSpec, Value};
 use crate::pass::{Changed, Level, Pass, PassContext};
 use crate::pass_options;
 use crate::sched::Decisions;
-use crate::sched::group::{Group, Grouping, Limits};
+use crate::sched::group::{Grouping, Limits};
 use crate::support::Diagnostic;
 use rinductor_support::FxHashMap;
 
@@ -83,6 +83,8 @@ pub struct Outcome {
     pub groups: u64,
     /// Nests in them.
     pub fused: u64,
+    /// The fusions, each with its nests.
+    pub made: Vec<(Op, Vec<Op>)>,
     /// Why each pair was or was not fused.
     pub decisions: Decisions,
 }
@@ -95,18 +97,19 @@ pub fn fuse_block(ir: &mut Ir, block: Block, limits: Limits, decisions: Decision
     for group in groups.iter().filter(|g| g.members.len() > 1) {
         outcome.groups += 1;
         outcome.fused += group.members.len() as u64;
-        build_fusion(ir, group);
+        let fusion = build_fusion(ir, &group.members);
+        outcome.made.push((fusion, group.members.clone()));
     }
     sort_block(ir, block);
     outcome
 }
 
-/// Moves the members into a new `loops.fusion` at the place of the last one.
-fn build_fusion(ir: &mut Ir, group: &Group) {
-    let last = group.members[group.members.len() - 1];
-    let inside = |ir: &Ir, user: Op| group.members.iter().any(|&m| ir.is_inside(user, m));
+/// Moves the members into a new `loops.fusion` at the place of the last one. Ops between them may then stand before what they use, until [`sort_block`].
+pub fn build_fusion(ir: &mut Ir, members: &[Op]) -> Op {
+    let last = members[members.len() - 1];
+    let inside = |ir: &Ir, user: Op| members.iter().any(|&m| ir.is_inside(user, m));
     let mut outputs: Vec<Value> = Vec::new();
-    for &member in &group.members {
+    for &member in members {
         for result in ir.results(member) {
             if ir.uses(result).any(|(user, _)| !inside(ir, user)) {
                 outputs.push(result);
@@ -114,13 +117,13 @@ fn build_fusion(ir: &mut Ir, group: &Group) {
         }
     }
     let types: Vec<_> = outputs.iter().map(|&v| ir.value_type(v)).collect();
-    let locs: Vec<_> = group.members.iter().map(|&m| ir.op(m).loc).collect();
+    let locs: Vec<_> = members.iter().map(|&m| ir.op(m).loc).collect();
     let loc = ir.fused_loc(&locs);
     let name = ir.name(loops::FusionOp::NAME);
     let fusion = ir.create(OpSpec::named(name).results(&types).regions(1).loc(loc), InsertPoint::After(last));
     let region = ir.regions_of(fusion)[0];
     let body = ir.add_block(region);
-    for &member in &group.members {
+    for &member in members {
         ir.move_op(member, InsertPoint::End(body));
     }
     for (k, &output) in outputs.iter().enumerate() {
@@ -132,11 +135,12 @@ fn build_fusion(ir: &mut Ir, group: &Group) {
         }
     }
     loops::create_yield(ir, loops::ReturnOp::NAME, &outputs, loc, body);
+    fusion
 }
 
 /// Puts the ops of a block into an order in which every definition stands before its uses: a fusion stands at its last member, and
 /// an op between the members may use the first. Stable: what is in order already stays.
-fn sort_block(ir: &mut Ir, block: Block) {
+pub fn sort_block(ir: &mut Ir, block: Block) {
     let ops = ir.block_op_list(block);
     let position: FxHashMap<Op, usize> = ops.iter().enumerate().map(|(i, &op)| (op, i)).collect();
     let mut placed = vec![false; ops.len()];
@@ -174,7 +178,7 @@ fn sort_block(ir: &mut Ir, block: Block) {
 }
 
 /// The ops of the same block whose results an op (or what is nested in it) uses.
-fn inputs(ir: &Ir, op: Op) -> Vec<Op> {
+pub fn inputs(ir: &Ir, op: Op) -> Vec<Op> {
     let block = ir.parent_block(op);
     let mut list = Vec::new();
     ir.walk(op, &mut |inner| {

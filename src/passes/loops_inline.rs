@@ -77,6 +77,8 @@ pub struct Outcome {
     pub inlined: u64,
     /// Nests that nothing reads any more.
     pub erased: u64,
+    /// The nests that were put into their readers.
+    pub chosen: Vec<Op>,
     /// Why each was inlined or stays.
     pub decisions: Decisions,
 }
@@ -93,13 +95,8 @@ pub fn inline_block(ir: &mut Ir, block: Block, options: &Options, decisions: Dec
         match pays(ir, &nest, &uses, options.max_reads) {
             Ok(()) => {
                 say_inlined(ir, &nest, &uses, &mut outcome.decisions);
-                for place in &uses.places {
-                    let Some(value) = inline_load(ir, &nest, place[0]) else { continue };
-                    for &load in &place[1..] {
-                        ir.replace_op(load, &[value]);
-                    }
-                    outcome.inlined += place.len() as u64;
-                }
+                outcome.inlined += inline_places(ir, &nest, &uses.places);
+                outcome.chosen.push(op);
             }
             Err(why) => {
                 for user in users(ir, op, &outcome.decisions) {
@@ -146,6 +143,17 @@ fn users(ir: &Ir, op: Op, decisions: &Decisions) -> Vec<Op> {
         all.dedup();
     }
     all
+/// Replaces loads of a pointwise nest's results, those at one place together, by copies of its body; gives how many were replaced.
+pub fn inline_places(ir: &mut Ir, nest: &Nest, places: &[Vec<Op>]) -> u64 {
+    let mut replaced = 0;
+    for place in places {
+        let Some(value) = inline_load(ir, nest, place[0]) else { continue };
+        for &load in &place[1..] {
+            ir.replace_op(load, &[value]);
+        }
+        replaced += place.len() as u64;
+    }
+    replaced
 }
 
 /// Replaces one load of a pointwise nest's result by a copy of its body; gives the value that stands for it.

@@ -5,6 +5,7 @@
 
 use crate::pass::AnyPass;
 
+pub mod apply_schedule;
 pub mod aten_canonicalize;
 pub mod aten_decompose;
 pub mod canonicalize;
@@ -29,6 +30,7 @@ pub mod util;
 
 /// All passes, by name.
 pub static TABLE: &[&dyn AnyPass] = &[
+    &apply_schedule::PASS,
     &aten_canonicalize::PASS,
     &aten_decompose::PASS,
     &canonicalize::PASS,

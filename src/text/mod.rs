@@ -76,6 +76,13 @@ pub fn parse_attr(
     parse::parse_attr(ir, sources, source, &ParseOptions::new(registry))
 }
 
+/// The names, without `%`, with which the values in the regions of an op are printed.
+pub fn names_in<'a>(ir: &'a Ir, registry: &Registry, op: crate::ir::Op) -> impl Fn(crate::ir::Value) -> String + use<'a> {
+    let mut naming = print::Naming::default();
+    naming.scope(ir, registry, op);
+    move |v| naming.value_text(ir, v).into_owned()
+}
+
 /// Writes the module of an IR.
 pub fn print(ir: &Ir, registry: &Registry, options: &PrintOptions) -> String {
     let mut out = String::new();

@@ -311,7 +311,7 @@ impl Kernel {
         let axes: Vec<_> = self
             .axes
             .iter()
-            .map(|a| kernels::Axis { name: a.name.clone(), extent: a.extent, tile: 1, reduced: a.reduced })
+            .map(|a| kernels::Axis { name: a.name.clone(), extent: a.extent, tile: 1, unroll: 1, reduced: a.reduced })
             .collect();
         kernels::set_axes(ir, self.func, &axes);
         ir.create_op(kernels::ReturnOp::NAME, &[], &[], &[], loc, InsertPoint::End(self.block));

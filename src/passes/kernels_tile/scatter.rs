@@ -4,6 +4,7 @@
 use super::{order, parallel};
 use crate::dialects::kernels::{self, Axis};
 use crate::ir::{InsertPoint, Ir, Op};
+use crate::passes::apply_schedule::positions;
 use crate::sched::cost;
 use crate::sched::tile::{self, Choice};
 
@@ -32,9 +33,9 @@ pub fn in_rows(ir: &mut Ir, func: Op, axes: &mut Vec<Axis>, choice: &Choice, thr
     if !rows {
         return None;
     }
-    let positions = order::positions(ir, func, axes, tiled);
+    let at = positions(ir, func, axes, tiled);
     let inside = |op: Op| std::iter::successors(ir.parent_op(op), |&o| ir.parent_op(o)).any(|o| o == walk);
-    if positions.iter().any(|&v| ir.uses(v).any(|(user, _)| !inside(user))) {
+    if at.iter().any(|&v| ir.uses(v).any(|(user, _)| !inside(user))) {
         return None;
     }
     let extent = ir.exprs.as_int(axes[tiled].extent)?;
@@ -50,7 +51,7 @@ pub fn in_rows(ir: &mut Ir, func: Op, axes: &mut Vec<Axis>, choice: &Choice, thr
     let over = ir.array_attr(&names);
     ir.set_prop(walk, "over", Some(over));
     axes.push(inner);
-    for v in order::positions(ir, func, axes, axes.len() - 1) {
+    for v in positions(ir, func, axes, axes.len() - 1) {
         if let Some(op) = ir.def_op(v).filter(|&op| ir.parent_op(op) != Some(walk)) {
             ir.move_op(op, InsertPoint::Start(body));
         }

@@ -9,7 +9,7 @@ pub use attrs::AttrText;
 use crate::ir::registry::Registry;
 use crate::ir::{Block, Dict, Ir, Loc, Op, Region, Type, TypeData, Value};
 use attrs::{result_types, ty};
-use names::Naming;
+pub(super) use names::Naming;
 use pretty::PrettyPrint;
 use rinductor_index::{Atom, Expr};
 use rinductor_support::{FxHashMap, FxHashSet, Name};

@@ -462,8 +462,10 @@ impl<'a> Printer<'a> {
                         })
                         .expect("a string takes all text");
                     }
-                    if let Some(tile) = ir.dict_get(*d, "tile").and_then(|a| ir.as_int(a)) {
-                        write!(self.out, " tile {tile}").expect("a string takes all text");
+                    for key in ["tile", "unroll"] {
+                        if let Some(number) = ir.dict_get(*d, key).and_then(|a| ir.as_int(a)) {
+                            write!(self.out, " {key} {number}").expect("a string takes all text");
+                        }
                     }
                     write!(self.out, " {}", text("kind")).expect("a string takes all text");
                 }

@@ -153,15 +153,17 @@ impl<'a> Parser<'a> {
         loop {
             let axis = self.prefix(Rule::bare_id)?.as_str();
             self.expect("=")?;
-            let text = self.expr_text(&["tile", "parallel", "reduce"]);
+            let text = self.expr_text(&["tile", "unroll", "parallel", "reduce"]);
             let extent = self.expr(text)?;
             let extent = self.ir.index_map_attr(0, &[extent]);
             let mut entries = vec![(self.ir.name("name"), self.ir.string_attr(axis)), (self.ir.name("extent"), extent)];
-            if self.word("tile") {
-                let digits = self.prefix(Rule::number_text)?.as_str();
-                let ty = self.ir.int_type(64);
-                let tile = self.number_of_type(digits, ty)?;
-                entries.push((self.ir.name("tile"), tile));
+            for key in ["tile", "unroll"] {
+                if self.word(key) {
+                    let digits = self.prefix(Rule::number_text)?.as_str();
+                    let ty = self.ir.int_type(64);
+                    let number = self.number_of_type(digits, ty)?;
+                    entries.push((self.ir.name(key), number));
+                }
             }
             let kind = self.prefix(Rule::bare_id)?.as_str();
             entries.push((self.ir.name("kind"), self.ir.string_attr(kind)));

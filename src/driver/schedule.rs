@@ -1,0 +1,212 @@
+//! What the automatic scheduler does to a module, as a schedule: the text of `rinductor-translate --to=schedule`. And pipelines in which a schedule
+//! stands in its place.
+
+use super::pipelines;
+use super::session::{self, Dialects};
+use crate::dialects::kernels::{self, Axis};
+use crate::dialects::{func, loops};
+use crate::ir::{Ir, Op};
+use crate::pass::pipeline::{Pipeline, Step};
+use crate::pass::{Level, PassContext};
+use crate::passes::apply_schedule::{KernelStep, apply_to_kernel, sequences};
+use crate::passes::{kernels_tile, loops_fuse, loops_inline};
+use crate::sched::group::Limits;
+use crate::support::{Diagnostic, SourceMap};
+use crate::text::{PrintOptions, names_in, print_op};
+use rinductor_support::FxHashMap;
+use std::fmt::Write;
+
+/// The passes that decide, and the sequence of a schedule that says what each has decided.
+const DECIDED: [(&str, &str); 3] = [("loops-inline", "inline"), ("loops-fuse", "fuse"), ("kernels-tile", "kernels")];
+
+/// The schedule that the pipeline `cpu` gives a module, whatever its level: a sequence for each pass that decides. A module at the kernel level is one whose
+/// kernels are not tiled yet.
+///
+/// # Errors
+/// A pass failed.
+pub fn automatic(ir: &Ir, dialects: &Dialects) -> Result<String, Diagnostic> {
+    let mut ir = ir.clone();
+    let mut sources = SourceMap::new();
+    let steps = pipelines::read("<pipeline>", "cpu", &mut sources)?.steps;
+    let first = match Level::of(&ir, ir.module()) {
+        Some(Level::Kernel) => "kernels-tile",
+        Some(Level::Loop) => "loops-inline",
+        _ => "",
+    };
+    let from = steps.iter().position(|s| pass_name(s) == first).unwrap_or(0);
+    let mut out = String::new();
+    for step in steps.into_iter().skip(from) {
+        match pass_name(&step) {
+            "loops-inline" => inline(&mut ir, dialects, &mut out),
+            "loops-fuse" => fuse(&mut ir, dialects, &mut out),
+            "kernels-tile" => {
+                tile(&mut ir, dialects, &mut out)?;
+                break;
+            }
+            _ => {
+                pipelines::run(&mut ir, &Pipeline { steps: vec![step] }, dialects, false)
+                    .map_err(|said| said.into_iter().next().unwrap_or_else(|| Diagnostic::error_nowhere("a pass failed")))?;
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn pass_name(step: &Step) -> &'static str {
+    match step {
+        Step::Pass(p) => p.pass.name(),
+        Step::Nested { .. } => "",
+    }
+}
+
+/// One sequence as text.
+fn sequence(out: &mut String, name: &str, level: &str, body: &str) {
+    let gap = if out.is_empty() { "" } else { "\n" };
+    let _ = write!(out, "{gap}schedule.sequence @{name} on {level} {{\n{body}}}\n");
+}
+
+/// A word that can be the name of a value: that of an op, made free of what names may not hold.
+fn handle(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+    let name: String = name.chars().map(plain).collect();
+    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("v{name}") } else { name }
+}
+
+/// The names of the nests of a function: `%x:2` and `%x#1` are `x`.
+fn nest_names(ir: &Ir, dialects: &Dialects, f: Op) -> FxHashMap<Op, String> {
+    let shown = names_in(ir, &dialects.registry, f);
+    let name = |op: Op| ir.results(op).next().map(|v| shown(v).split('#').next().unwrap_or("").to_string());
+    ir.nested_ops(f).into_iter().filter_map(|op| Some((op, name(op)?))).collect()
+}
+
+fn matched(out: &mut String, kind: &str, name: &str) {
+    let _ = writeln!(out, "  %{} = schedule.match op \"{kind}\" named \"{name}\"", handle(name));
+}
+
+fn inline(ir: &mut Ir, dialects: &Dialects, out: &mut String) {
+    let mut body = String::new();
+    for f in ir.ops_named(ir.module(), func::FuncOp::NAME) {
+        let Some(block) = ir.body(f) else { continue };
+        let names = nest_names(ir, dialects, f);
+        for op in loops_inline::inline_block(ir, block, &loops_inline::Options::default()).chosen {
+            let name = &names[&op];
+            matched(&mut body, loops::PointwiseOp::NAME, name);
+            let _ = writeln!(body, "  schedule.inline %{}", handle(name));
+        }
+    }
+    sequence(out, "inline", "loops", &body);
+}
+
+fn fuse(ir: &mut Ir, dialects: &Dialects, out: &mut String) {
+    let mut body = String::new();
+    for f in ir.ops_named(ir.module(), func::FuncOp::NAME) {
+        let Some(block) = ir.body(f) else { continue };
+        let names = nest_names(ir, dialects, f);
+        for (fusion, members) in loops_fuse::fuse_block(ir, block, Limits::default()).made {
+            for &op in &members {
+                matched(&mut body, ir.op_name(op), &names[&op]);
+            }
+            let members: Vec<String> = members.iter().map(|op| format!("%{}", handle(&names[op]))).collect();
+            let last = ir.results(fusion).next().and_then(|v| ir.value_name(v)).unwrap_or("kernel");
+            let _ = writeln!(body, "  %{}_kernel = schedule.fuse {}", handle(last), members.join(", "));
+        }
+    }
+    sequence(out, "fuse", "loops", &body);
+}
+
+fn tile(ir: &mut Ir, dialects: &Dialects, out: &mut String) -> Result<(), Diagnostic> {
+    let mut body = String::new();
+    for kernel in ir.ops_named(ir.module(), kernels::FuncOp::NAME) {
+        let name = kernels::FuncOp(kernel).sym_name(ir).to_string();
+        let mut by_steps = ir.clone();
+        let before = kernels::axes_of(ir, kernel).unwrap_or_default();
+        let mut cx = PassContext::new(&kernels_tile::PASS, dialects, true);
+        kernels_tile::tile(ir, kernel, &kernels_tile::Options::default(), &mut cx)?;
+        let after = kernels::axes_of(ir, kernel).unwrap_or_default();
+        let steps = difference(&mut by_steps, &before, &after);
+        let same = |ir: &Ir| print_op(ir, &dialects.registry, &PrintOptions::default(), kernel);
+        let done = steps.iter().try_for_each(|step| apply_to_kernel(&mut by_steps, kernel, step));
+        let why = cx.finish().0.into_iter().next().map(|d| d.message.replace("kernels-tile: ", ""));
+        if let Some(why) = why {
+            let _ = writeln!(body, "  // {why}");
+        }
+        if done.is_err() || same(&by_steps) != same(ir) {
+            let _ = writeln!(body, "  // What the automatic scheduler does to @{name} is not made of these steps: it is left to it.");
+            continue;
+        }
+        let _ = writeln!(body, "  %{} = schedule.match kernel @{name}", handle(&name));
+        for step in steps {
+            let _ = writeln!(body, "  {}", step.to_string().replacen("%k", &format!("%{}", handle(&name)), 1));
+        }
+    }
+    sequence(out, "kernels", "kernels", &body);
+    Ok(())
+}
+
+/// The steps from axes to other axes of the same kernel.
+fn difference(ir: &mut Ir, before: &[Axis], after: &[Axis]) -> Vec<KernelStep> {
+    let mut steps = Vec::new();
+    let mut now: Vec<Axis> = before.to_vec();
+    let find = |axes: &[Axis], name: &str| axes.iter().position(|a| a.name == name);
+    for new in after.iter().filter(|a| find(before, &a.name).is_none()) {
+        let whole = |ir: &mut Ir, old: &Axis, blocks: &Axis| ir.exprs.mul(blocks.extent, new.extent) == old.extent;
+        let cut = (0..now.len()).find(|&k| {
+            find(after, &now[k].name).is_some_and(|a| new.name.starts_with(&now[k].name) && whole(ir, &now[k], &after[a]))
+        });
+        let (Some(k), Some(size)) = (cut, ir.exprs.as_int(new.extent)) else { continue };
+        let name = now[k].name.clone();
+        if let Some(a) = find(after, &name) {
+            now[k].extent = after[a].extent;
+        }
+        now.insert(k + 1, Axis { tile: 1, ..new.clone() });
+        steps.push(KernelStep::Split(name.clone(), size, Some((name, new.name.clone()))));
+    }
+    let names = |axes: &[Axis]| axes.iter().map(|a| a.name.clone()).collect::<Vec<_>>();
+    if names(&now) != names(after) {
+        steps.push(KernelStep::Reorder(names(after)));
+    }
+    for axis in after {
+        if axis.tile != 1 {
+            steps.push(KernelStep::Vectorize(axis.name.clone(), axis.tile));
+        }
+        if axis.unroll != 1 {
+            steps.push(KernelStep::Unroll(axis.name.clone(), axis.unroll));
+        }
+    }
+    steps
+}
+
+/// The text of a pipeline in which the sequences of a schedule take the places of the passes that decide: `@inline` that of `loops-inline`, `@fuse` that of
+/// `loops-fuse`, and `@kernels` that of `kernels-tile` for the kernels that it is about. `schedule` is the text of the file `file`.
+///
+/// # Errors
+/// What is wrong with one of the texts.
+pub fn pipeline_with(pipeline: &str, file: &str, schedule: &str, dialects: &Dialects) -> Result<String, Diagnostic> {
+    let mut sources = SourceMap::new();
+    let id = sources.add(file, schedule).map_err(Diagnostic::error_nowhere)?;
+    let first = |said: Vec<Diagnostic>| said.into_iter().next().unwrap_or_else(|| Diagnostic::error_nowhere("it is no IR"));
+    let (ir, _) = session::parse_part(&sources, id, dialects, false).map_err(first)?;
+    let there: Vec<String> = sequences(&ir).into_iter().map(|s| s.name).collect();
+    let mut read = pipelines::read("<pipeline>", pipeline, &mut sources)?;
+    for (pass, sequence) in DECIDED {
+        if !there.iter().any(|name| name == sequence) {
+            continue;
+        }
+        let others = if sequence == "kernels" { " others=true" } else { "" };
+        let text = format!("apply-schedule{{file='{file}' sequence={sequence}{others}}}");
+        let mut found = false;
+        for step in &mut read.steps {
+            if pass_name(step) == pass
+                && let Some(new) = pipelines::read("<schedule>", &text, &mut sources)?.steps.pop()
+            {
+                *step = new;
+                found = true;
+            }
+        }
+        if !found {
+            let text = format!("the pipeline has no {pass} in whose place the sequence @{sequence} could stand");
+            return Err(Diagnostic::error_nowhere(text));
+        }
+    }
+    Ok(read.text())
+}
