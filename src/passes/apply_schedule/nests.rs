@@ -104,12 +104,17 @@ fn fits(ir: &mut Ir, members: &[Op]) -> Result<(), Refusal> {
     let refusal = Refusal::new(format!("the nests do not fit one kernel: {why}"));
     // A load of what another member makes is what they do not agree about.
     let loads = copy.nested_ops(left).into_iter().filter(|&op| copy.is_op(op, loops::LoadOp::NAME));
-    let read = loads.into_iter().find_map(|load| {
-        let source = copy.def_op(Access::of(&copy, load, 1).tensor())?;
-        first.members.contains(&source).then_some((source, load))
-    });
+    let mut read: Vec<(Op, Op, bool)> = Vec::new();
+    for load in loads {
+        let access = Access::of(&copy, load, 1);
+        if let Some(source) = copy.def_op(access.tensor()).filter(|s| first.members.contains(s)) {
+            let plain = access.exprs.iter().all(|&e| copy.exprs.as_atom(e).is_some());
+            read.push((source, load, plain));
+        }
+    }
+    let read = read.iter().find(|r| !r.2).or(read.first());
     Err(match read {
-        Some((source, sink)) => {
+        Some(&(source, sink, _)) => {
             let why = "it reads points that are computed elsewhere, or later".to_string();
             refusal.forbidden(ir, &Dependence { source, sink, why })
         }
