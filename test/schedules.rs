@@ -23,7 +23,8 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
 fn lowered(ir: &Ir, pipeline: &str, dialects: &Dialects, what: &str) -> String {
     let mut ir = ir.clone();
     let mut sources = SourceMap::new();
-    let pipeline = pipelines::read("pipeline", pipeline, &mut sources).unwrap_or_else(|d| panic!("{what}: {}", d.message));
+    let pipeline =
+        pipelines::read("pipeline", pipeline, &mut sources).unwrap_or_else(|d| panic!("{what}: {}", d.message));
     if let Err(said) = pipelines::run(&mut ir, &pipeline, dialects, true) {
         panic!("{what}: {}", said[0].message);
     }

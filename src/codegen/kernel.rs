@@ -26,6 +26,8 @@ pub struct Axis {
     pub extent: Expr,
     /// How many points one step takes.
     pub tile: u32,
+    /// How many steps a loop over it takes before it asks whether it is done; 1: as the emitter likes.
+    pub unroll: u32,
     /// How it is walked.
     pub kind: AxisKind,
 }
@@ -165,12 +167,16 @@ fn read_axis(ir: &Ir, exprs: &mut Exprs, attr: crate::ir::Attr) -> Option<Axis> 
         Some(t) => u32::try_from(ir.as_int(t)?).ok().filter(|&t| t > 0)?,
         None => 1,
     };
+    let unroll = match ir.dict_get(*dict, "unroll") {
+        Some(n) => u32::try_from(ir.as_int(n)?).ok().filter(|&n| n > 0)?,
+        None => 1,
+    };
     let kind = match ir.as_str(ir.dict_get(*dict, "kind")?)? {
         "parallel" => AxisKind::Parallel,
         "reduce" => AxisKind::Reduce,
         _ => return None,
     };
-    Some(Axis { name, extent, tile, kind })
+    Some(Axis { name, extent, tile, unroll, kind })
 }
 
 /// The element type that an IR type is, if it is one.

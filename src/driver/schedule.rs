@@ -44,8 +44,9 @@ pub fn automatic(ir: &Ir, dialects: &Dialects) -> Result<String, Diagnostic> {
                 break;
             }
             _ => {
-                pipelines::run(&mut ir, &Pipeline { steps: vec![step] }, dialects, false)
-                    .map_err(|said| said.into_iter().next().unwrap_or_else(|| Diagnostic::error_nowhere("a pass failed")))?;
+                pipelines::run(&mut ir, &Pipeline { steps: vec![step] }, dialects, false).map_err(|said| {
+                    said.into_iter().next().unwrap_or_else(|| Diagnostic::error_nowhere("a pass failed"))
+                })?;
             }
         }
     }
@@ -131,7 +132,10 @@ fn tile(ir: &mut Ir, dialects: &Dialects, out: &mut String) -> Result<(), Diagno
             let _ = writeln!(body, "  // {why}");
         }
         if done.is_err() || same(&by_steps) != same(ir) {
-            let _ = writeln!(body, "  // What the automatic scheduler does to @{name} is not made of these steps: it is left to it.");
+            let _ = writeln!(
+                body,
+                "  // What the automatic scheduler does to @{name} is not made of these steps: it is left to it."
+            );
             continue;
         }
         let _ = writeln!(body, "  %{} = schedule.match kernel @{name}", handle(&name));
@@ -151,15 +155,29 @@ fn difference(ir: &mut Ir, before: &[Axis], after: &[Axis]) -> Vec<KernelStep> {
     for new in after.iter().filter(|a| find(before, &a.name).is_none()) {
         let whole = |ir: &mut Ir, old: &Axis, blocks: &Axis| ir.exprs.mul(blocks.extent, new.extent) == old.extent;
         let cut = (0..now.len()).find(|&k| {
-            find(after, &now[k].name).is_some_and(|a| new.name.starts_with(&now[k].name) && whole(ir, &now[k], &after[a]))
+            find(after, &now[k].name)
+                .is_some_and(|a| new.name.starts_with(&now[k].name) && whole(ir, &now[k], &after[a]))
         });
         let (Some(k), Some(size)) = (cut, ir.exprs.as_int(new.extent)) else { continue };
         let name = now[k].name.clone();
         if let Some(a) = find(after, &name) {
             now[k].extent = after[a].extent;
         }
-        now.insert(k + 1, Axis { tile: 1, ..new.clone() });
+        now.insert(k + 1, Axis { tile: 1, reduced: now[k].reduced, ..new.clone() });
         steps.push(KernelStep::Split(name.clone(), size, Some((name, new.name.clone()))));
+    }
+    for new in after {
+        let Some(k) = find(&now, &new.name).filter(|&k| now[k].reduced != new.reduced) else { continue };
+        let mut moved = now.remove(k);
+        moved.reduced = new.reduced;
+        if new.reduced {
+            now.push(moved);
+            steps.push(KernelStep::Sequential(new.name.clone()));
+        } else {
+            let first = now.iter().position(|a| a.reduced).unwrap_or(now.len());
+            now.insert(first, moved);
+            steps.push(KernelStep::Parallel(new.name.clone()));
+        }
     }
     let names = |axes: &[Axis]| axes.iter().map(|a| a.name.clone()).collect::<Vec<_>>();
     if names(&now) != names(after) {
@@ -184,7 +202,8 @@ fn difference(ir: &mut Ir, before: &[Axis], after: &[Axis]) -> Vec<KernelStep> {
 pub fn pipeline_with(pipeline: &str, file: &str, schedule: &str, dialects: &Dialects) -> Result<String, Diagnostic> {
     let mut sources = SourceMap::new();
     let id = sources.add(file, schedule).map_err(Diagnostic::error_nowhere)?;
-    let first = |said: Vec<Diagnostic>| said.into_iter().next().unwrap_or_else(|| Diagnostic::error_nowhere("it is no IR"));
+    let first =
+        |said: Vec<Diagnostic>| said.into_iter().next().unwrap_or_else(|| Diagnostic::error_nowhere("it is no IR"));
     let (ir, _) = session::parse_part(&sources, id, dialects, false).map_err(first)?;
     let there: Vec<String> = sequences(&ir).into_iter().map(|s| s.name).collect();
     let mut read = pipelines::read("<pipeline>", pipeline, &mut sources)?;

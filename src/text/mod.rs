@@ -77,7 +77,11 @@ pub fn parse_attr(
 }
 
 /// The names, without `%`, with which the values in the regions of an op are printed.
-pub fn names_in<'a>(ir: &'a Ir, registry: &Registry, op: crate::ir::Op) -> impl Fn(crate::ir::Value) -> String + use<'a> {
+pub fn names_in<'a>(
+    ir: &'a Ir,
+    registry: &Registry,
+    op: crate::ir::Op,
+) -> impl Fn(crate::ir::Value) -> String + use<'a> {
     let mut naming = print::Naming::default();
     naming.scope(ir, registry, op);
     move |v| naming.value_text(ir, v).into_owned()

@@ -5,6 +5,7 @@ use rinductor_support::Diagnostic;
 
 use super::build::{Binary, Build, Convert, Counted, IntPredicate, Math, V};
 use super::emit::Emitter;
+use crate::codegen::kernel::Axis;
 
 /// What a loop body does: the emitter, the carried values, and the new ones.
 pub(super) type LoopBody<'x, 'a, B> = dyn FnMut(&mut Emitter<'a, B>, Vec<V<B>>) -> Result<Vec<V<B>>, Diagnostic> + 'x;
@@ -45,15 +46,66 @@ impl<'a, B: Build> Emitter<'a, B> {
             first
         };
         let once = known.is_some_and(|(f, e)| e - f <= step);
+        let Axis { tile, unroll, .. } = self.kernel.axes[axis];
+        let enough = known.is_none_or(|(f, e)| e - f >= step * i64::from(unroll));
+        if unroll > 1 && step == i64::from(tile) && enough && !reverse {
+            return self.unrolled_loop(range, unroll, carried, body);
+        }
         let counted = Counted { first, start, end, step, reverse, runs: known.is_some(), once };
+        self.looped(axis, counted, runs, carried, body)
+    }
+
+    /// The loop that a count describes.
+    fn looped(
+        &mut self,
+        axis: usize,
+        counted: Counted<V<B>>,
+        runs: bool,
+        carried: Vec<V<B>>,
+        body: &mut LoopBody<'_, 'a, B>,
+    ) -> Result<Vec<V<B>>, Diagnostic> {
+        let b = self.b;
+        let runs = runs || counted.runs;
         let loop_ = b.open_loop(&self.kernel.axes[axis].name, counted, &carried);
-        self.open_scope(Some(loop_.enter), runs || known.is_some());
+        self.open_scope(Some(loop_.enter), runs);
         let level = self.level();
         let saved = self.axes[axis].replace((loop_.at, level));
         let new = body(self, loop_.carried)?;
         self.axes[axis] = saved;
         self.close_scope();
         Ok(b.close_loop(loop_.open, &new))
+    }
+
+    /// A counted loop that takes `unroll` steps at a time, and one that takes those that are left.
+    fn unrolled_loop(
+        &mut self,
+        range: Range<V<B>>,
+        unroll: u32,
+        carried: Vec<V<B>>,
+        body: &mut LoopBody<'_, 'a, B>,
+    ) -> Result<Vec<V<B>>, Diagnostic> {
+        let b = self.b;
+        let Range { axis, first, end, step, runs, .. } = range;
+        let wide = step * i64::from(unroll);
+        let points = b.math(Math::SMax, &[b.isub(end, first), b.i64(0)]);
+        let many = b.imul(b.binop(Binary::SDiv, points, b.i64(wide)), b.i64(wide));
+        let stop = b.iadd(first, many);
+        let carried = self.counted_loop(Range { end: stop, step: wide, ..range }, carried, &mut |e, mut c| {
+            let (at, _) = e.axes[axis].expect("the loop around gives the axis a position");
+            for k in 0..i64::from(unroll) {
+                let at = e.b.iadd(at, e.b.i64(k * step));
+                c = e.step(axis, at, at, true, true, c, body)?;
+            }
+            Ok(c)
+        })?;
+        let known = b.as_const(stop).zip(b.as_const(end));
+        if known.is_some_and(|(s, e)| s >= e) {
+            return Ok(carried);
+        }
+        // Fewer steps than those that are taken at a time.
+        let once = known.is_some_and(|(s, e)| e - s <= step);
+        let counted = Counted { first: stop, start: stop, end, step, reverse: false, runs: known.is_some(), once };
+        self.looped(axis, counted, runs, carried, body)
     }
 
     /// One step, at `at` of `axis`, if `at` is below `end`.
@@ -72,8 +124,24 @@ impl<'a, B: Build> Emitter<'a, B> {
         if known.is_some_and(|(f, e)| f >= e) {
             return Ok(carried);
         }
-        let (open, enter) = b.open_step(&self.kernel.axes[axis].name, at, end, known.is_some(), &carried);
-        self.open_scope(Some(enter), runs || known.is_some());
+        self.step(axis, at, end, known.is_some(), runs || known.is_some(), carried, body)
+    }
+
+    /// One step, at `at` of `axis`: if `at` is below `end`, or `known` to be. `runs`: what is asked for before it runs with it.
+    #[allow(clippy::too_many_arguments)] // two call sites; a struct would only rename the parts
+    fn step(
+        &mut self,
+        axis: usize,
+        at: V<B>,
+        end: V<B>,
+        known: bool,
+        runs: bool,
+        carried: Vec<V<B>>,
+        body: &mut LoopBody<'_, 'a, B>,
+    ) -> Result<Vec<V<B>>, Diagnostic> {
+        let b = self.b;
+        let (open, enter) = b.open_step(&self.kernel.axes[axis].name, at, end, known, &carried);
+        self.open_scope(Some(enter), runs);
         let level = self.level();
         let saved = self.axes[axis].replace((at, level));
         let new = body(self, carried)?;

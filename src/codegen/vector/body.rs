@@ -16,6 +16,9 @@ use crate::ir::{Block, Op, Value};
 /// How many steps of a sum are taken one after the other.
 const RUN: i64 = 128;
 
+/// The most lanes of a step that takes several.
+const WIDEST: u32 = 1024;
+
 /// A `kernels.reduce` or a `kernels.for`.
 struct Walk {
     op: Op,
@@ -347,7 +350,12 @@ impl<'a, B: Build> Emitter<'a, B> {
         let bits = walk.combiners.iter().map(|c| if c.1 == DType::F64 || c.1.bits() == 64 { 64 } else { 32 }).max();
         let tile = self.kernel.axes[axis].tile;
         let room = (4 * self.b.machine().vector_bits) / (tile * bits.unwrap_or(32)).max(1);
+        let asked = self.kernel.axes[axis].unroll;
         let mut n = if weight > 12 { room.min(2) } else { room.min(4) };
+        if asked > 1 {
+            // A step is at most one vector of the greatest size.
+            n = asked.min(WIDEST / tile.max(1)).max(1);
+        }
         let extent = self.exprs.as_int(self.kernel.axes[axis].extent);
         while n > 1 && (!n.is_power_of_two() || extent.is_some_and(|e| e < i64::from(n * tile))) {
             n -= 1;

@@ -50,7 +50,8 @@ pub fn split(
     let positions = positions(ir, func, axes, axis);
     for &v in &positions {
         if let Some((user, _)) = ir.uses(v).find(|(user, _)| leading_operands(ir.op_name(*user)).is_none()) {
-            let text = format!("the position on {} is used by '{}', not in an index expression", old.name, ir.op_name(user));
+            let text =
+                format!("the position on {} is used by '{}', not in an index expression", old.name, ir.op_name(user));
             return Err(Refusal::new(text).note(ir, user, "here"));
         }
     }
@@ -67,7 +68,8 @@ pub fn split(
     for walk in ir.nested_ops(func) {
         let over: Vec<String> = kernels::walked_axes(ir, walk).into_iter().map(str::to_string).collect();
         if over.contains(&old.name) {
-            let both = |n: &String| if *n == old.name { vec![outer.to_string(), inner.to_string()] } else { vec![n.clone()] };
+            let both =
+                |n: &String| if *n == old.name { vec![outer.to_string(), inner.to_string()] } else { vec![n.clone()] };
             set_over(ir, walk, &over.iter().flat_map(both).collect::<Vec<_>>());
         }
     }

@@ -1,7 +1,7 @@
 //! One step on one kernel.
 
 use super::axes::{find, last_after, permute, split};
-use super::lanes::{parallel, unroll, vectorize};
+use super::lanes::{parallel, sequential, unroll, vectorize};
 use super::refusal::Refusal;
 use super::script::KernelStep;
 use crate::dialects::kernels::{self, Axis};
@@ -38,6 +38,10 @@ pub fn apply(ir: &mut Ir, func: Op, step: &KernelStep) -> Result<(), Refusal> {
         KernelStep::Parallel(name) => {
             let axis = find(&axes, name)?;
             parallel(ir, func, &mut axes, axis)?;
+        }
+        KernelStep::Sequential(name) => {
+            let axis = find(&axes, name)?;
+            sequential(ir, func, &mut axes, axis)?;
         }
         KernelStep::CacheRead(_) | KernelStep::CacheWrite(_) => return Err(Refusal::new("it is not known yet")),
     }

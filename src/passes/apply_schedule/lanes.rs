@@ -1,10 +1,10 @@
 //! Steps on how the steps of a kernel's axes are taken: as lanes of vectors, several in a row, by threads.
 
-use super::axes::{permute, reshape, set_over};
+use super::axes::{permute, positions, reshape, set_over};
 use super::refusal::{Dependence, Refusal, kept_in_order};
 use crate::dialects::kernel_verify::{MAX_TILE, MAX_UNROLL};
 use crate::dialects::kernels::{self, Axis};
-use crate::ir::{InsertPoint, Ir, Op};
+use crate::ir::{InsertPoint, Ir, Op, OpSpec};
 use crate::passes::kernels_tile;
 
 /// Takes `by` points of an axis at once; 1 at once for `by` 1.
@@ -72,11 +72,8 @@ pub fn parallel(ir: &mut Ir, func: Op, axes: &mut Vec<Axis>, axis: usize) -> Res
         return Ok(());
     }
     let name = axes[axis].name.clone();
-    let walks: Vec<Op> = ir
-        .nested_ops(func)
-        .into_iter()
-        .filter(|&op| kernels::walked_axes(ir, op).contains(&name.as_str()))
-        .collect();
+    let walks: Vec<Op> =
+        ir.nested_ops(func).into_iter().filter(|&op| kernels::walked_axes(ir, op).contains(&name.as_str())).collect();
     let refuse = |ir: &Ir, why: String, dependence: &Dependence| {
         Err(Refusal::new(format!("the steps over {name} depend on each other: {why}")).forbidden(ir, dependence))
     };
@@ -118,7 +115,11 @@ pub fn parallel(ir: &mut Ir, func: Op, axes: &mut Vec<Axis>, axis: usize) -> Res
             let buffer = kernels::LoadOp(op).buffer(ir);
             if let Some(&store) = inside.iter().find(|&&s| written(ir, s) == Some(buffer)) {
                 let why = "it reads what was there before any step".to_string();
-                return refuse(ir, "they overwrite what is read before".into(), &Dependence { source: op, sink: store, why });
+                return refuse(
+                    ir,
+                    "they overwrite what is read before".into(),
+                    &Dependence { source: op, sink: store, why },
+                );
             }
         }
     }
@@ -146,4 +147,67 @@ fn to_front(ir: &mut Ir, func: Op, axes: &mut Vec<Axis>) -> Result<(), Refusal> 
     let mut order: Vec<usize> = (0..axes.len()).collect();
     order.sort_by_key(|&a| axes[a].reduced);
     permute(ir, func, axes, &order)
+}
+
+/// Takes the steps of a parallel axis one after the other, innermost in the loop of the kernel.
+///
+/// # Errors
+/// The kernel does more than what one loop does.
+pub fn sequential(ir: &mut Ir, func: Op, axes: &mut Vec<Axis>, axis: usize) -> Result<(), Refusal> {
+    if axes[axis].reduced {
+        return Ok(());
+    }
+    let name = axes[axis].name.clone();
+    let walks: Vec<Op> = ir.nested_ops(func).into_iter().filter(|&op| !ir.regions_of(op).is_empty()).collect();
+    let walk = match walks[..] {
+        [] => wrap(ir, func)?,
+        [walk] if ir.is_op(walk, kernels::ForOp::NAME) && ir.num_operands(walk) == 0 => walk,
+        [walk, ..] => {
+            let text = format!("the steps over {name} hold more than one loop without values that it hands on");
+            return Err(Refusal::new(text).note(ir, walk, "here"));
+        }
+    };
+    for op in ir.nested_ops(func) {
+        if op == walk || ir.is_inside(op, walk) {
+            continue;
+        }
+        let writes = matches!(ir.op_name(op), kernels::StoreOp::NAME | kernels::AtomicOp::NAME);
+        let outside = |v| ir.uses(v).any(|(user, _)| !ir.is_inside(user, walk));
+        let varies = ir.results(op).any(|v| kernels::axis_of(ir, axes, v) == Some(axis) && outside(v));
+        if writes || varies {
+            return Err(Refusal::new(format!("not all that depends on {name} stands in the loop")).note(
+                ir,
+                op,
+                "this does not",
+            ));
+        }
+    }
+    let body = ir.body(walk).ok_or_else(|| Refusal::new("the loop has no body"))?;
+    for v in positions(ir, func, axes, axis) {
+        if let Some(op) = ir.def_op(v).filter(|&op| ir.parent_op(op) != Some(walk)) {
+            ir.move_op(op, InsertPoint::Start(body));
+        }
+    }
+    let mut over: Vec<String> = kernels::walked_axes(ir, walk).into_iter().map(str::to_string).collect();
+    over.push(name);
+    set_over(ir, walk, &over);
+    axes[axis].reduced = true;
+    let order: Vec<usize> = (0..axes.len()).filter(|&a| a != axis).chain([axis]).collect();
+    permute(ir, func, axes, &order)
+}
+
+/// Puts all that a kernel does into a loop, over no axis yet.
+fn wrap(ir: &mut Ir, func: Op) -> Result<Op, Refusal> {
+    let block = ir.body(func).ok_or_else(|| Refusal::new("the kernel has no body"))?;
+    let ops = ir.block_op_list(block);
+    let (loc, name) = (ir.op(func).loc, ir.name(kernels::ForOp::NAME));
+    let walk = ir.create(OpSpec::named(name).regions(1).loc(loc), InsertPoint::Start(block));
+    let region = ir.regions_of(walk)[0];
+    let body = ir.add_block(region);
+    let kept: Vec<Op> = ops.into_iter().filter(|&op| !ir.is_op(op, kernels::ReturnOp::NAME)).collect();
+    for op in kept {
+        ir.move_op(op, InsertPoint::End(body));
+    }
+    ir.create_op(kernels::YieldOp::NAME, &[], &[], &[], loc, InsertPoint::End(body));
+    Ok(walk)
 }

@@ -20,7 +20,11 @@ pub fn inline(ir: &mut Ir, op: Op, reader: Option<Op>) -> Result<(), Refusal> {
     if let Some(reader) = reader {
         uses.places.retain(|place| ir.is_inside(place[0], reader));
         if uses.places.is_empty() {
-            return Err(Refusal::new("the reader does not read it").note(ir, op, "this").note(ir, reader, "the reader"));
+            return Err(Refusal::new("the reader does not read it").note(ir, op, "this").note(
+                ir,
+                reader,
+                "the reader",
+            ));
         }
     }
     if nest.kind != NestKind::Pointwise {
@@ -80,7 +84,9 @@ fn between(ir: &Ir, block: crate::ir::Block, members: &[Op]) -> Option<Dependenc
                 let why = format!("'{name}' runs when this has run, and before what reads its result");
                 return Some(Dependence { source: source[&through], sink: op, why });
             }
-        } else if let Some(from) = read.iter().find_map(|r| members.contains(r).then_some(*r).or(source.get(r).copied())) {
+        } else if let Some(from) =
+            read.iter().find_map(|r| members.contains(r).then_some(*r).or(source.get(r).copied()))
+        {
             source.insert(op, from);
         }
     }

@@ -61,6 +61,8 @@ pub enum KernelStep {
     Unroll(String, i64),
     /// `schedule.parallel`.
     Parallel(String),
+    /// `schedule.sequential`.
+    Sequential(String),
     /// `schedule.cache_read`.
     CacheRead(String),
     /// `schedule.cache_write`.
@@ -99,6 +101,7 @@ impl Display for KernelStep {
             KernelStep::Vectorize(axis, by) => write!(f, "schedule.vectorize %k axis {axis} by {by}"),
             KernelStep::Unroll(axis, by) => write!(f, "schedule.unroll %k axis {axis} by {by}"),
             KernelStep::Parallel(axis) => write!(f, "schedule.parallel %k axis {axis}"),
+            KernelStep::Sequential(axis) => write!(f, "schedule.sequential %k axis {axis}"),
             KernelStep::CacheRead(buffer) => write!(f, "schedule.cache_read %k buffer {buffer}"),
             KernelStep::CacheWrite(buffer) => write!(f, "schedule.cache_write %k buffer {buffer}"),
         }
@@ -153,6 +156,10 @@ fn placed(ir: &Ir, op: Op) -> Option<Placed> {
         schedule::ParallelOp::NAME => {
             let axis = schedule::ParallelOp(op).axis(ir).to_string();
             (schedule::ParallelOp::NAME, Step::Kernel(KernelStep::Parallel(axis)))
+        }
+        schedule::SequentialOp::NAME => {
+            let axis = schedule::SequentialOp(op).axis(ir).to_string();
+            (schedule::SequentialOp::NAME, Step::Kernel(KernelStep::Sequential(axis)))
         }
         schedule::CacheReadOp::NAME => {
             let buffer = schedule::CacheReadOp(op).buffer(ir).to_string();
