@@ -65,6 +65,8 @@ pub struct Kernel {
     pub axes: Vec<Axis>,
     /// Its arguments, with the block arguments that stand for them.
     pub args: Vec<(Value, Arg)>,
+    /// Memory that a step has for itself, numbered after the buffers.
+    pub locals: Vec<(Value, BufferLayout)>,
     /// The block of its body.
     pub body: Block,
 }
@@ -104,7 +106,14 @@ impl Kernel {
                 buffers += 1;
             }
         }
-        Ok(Kernel { op, name, axes: list, args, body })
+        let mut locals = Vec::new();
+        for local in ir.block_ops(body).filter(|&o| ir.is_op(o, kernels::LocalOp::NAME)) {
+            let v = ir.result(local, 0);
+            let layout = buffer_layout(ir, exprs, ir.value_type(v))
+                .ok_or_else(|| error(format!("kernel @{name}: memory of a step has no known layout")))?;
+            locals.push((v, layout));
+        }
+        Ok(Kernel { op, name, axes: list, args, locals, body })
     }
 
     /// The number of an axis by name.
@@ -131,6 +140,18 @@ impl Kernel {
             Arg::Buffer(_, l) => Some((*v, l)),
             Arg::Symbol(..) => None,
         })
+    }
+
+    /// The layout of a buffer, or of memory of a step, by its number.
+    pub fn layout(&self, number: usize) -> Option<&BufferLayout> {
+        let buffers = self.buffers().map(|b| b.1);
+        buffers.chain(self.locals.iter().map(|l| &l.1)).nth(number)
+    }
+
+    /// The number of a buffer, or of memory of a step.
+    pub fn buffer_of(&self, value: Value) -> Option<usize> {
+        let buffers = self.buffers().map(|b| b.0);
+        buffers.chain(self.locals.iter().map(|l| l.0)).position(|v| v == value)
     }
 
     /// The names of the symbols, in order.

@@ -12,6 +12,9 @@ use rinductor_support::{FxHashMap, FxHashSet};
 /// The greatest tile of an axis.
 pub const MAX_TILE: i64 = 8192;
 
+/// The most bytes that a step of a kernel has for itself.
+pub const MAX_LOCAL_BYTES: i64 = 64 << 10;
+
 /// The most steps that a loop takes before it asks whether it is done.
 pub const MAX_UNROLL: i64 = 64;
 
@@ -39,6 +42,7 @@ pub fn verify(ir: &mut Ir, root: Op) -> Vec<Diagnostic> {
 /// Ops of a block program.
 const OF_KERNELS: &[&str] = &[
     kernels::AxisOp::NAME,
+    kernels::LocalOp::NAME,
     kernels::IndexOp::NAME,
     kernels::PositionOp::NAME,
     kernels::LoadOp::NAME,
@@ -251,6 +255,9 @@ impl Checker<'_, '_> {
         if (name.starts_with("kernels.") || name.starts_with("func.")) && !OF_KERNELS.contains(&name.as_str()) {
             return self.error(op, "stands inside of a kernel");
         }
+        if name == kernels::LocalOp::NAME {
+            return self.local(op);
+        }
         let mut values: Vec<Value> = self.report.ir.results(op).collect();
         if let Some(body) = self.report.ir.body(op) {
             values.extend(self.report.ir.block_args(body));
@@ -305,6 +312,27 @@ impl Checker<'_, '_> {
             kernels::ForOp::NAME => self.walk(op),
             kernels::YieldOp::NAME | kernels::ReturnOp::NAME => {}
             _ => self.elementwise(op),
+        }
+    }
+
+    /// Memory of a step: outside of loops, contiguous, of sizes that are known, and small.
+    fn local(&mut self, op: Op) {
+        let ir = &*self.report.ir;
+        if ir.parent_op(op) != Some(self.func) {
+            return self.error(op, "stands inside of a loop");
+        }
+        let ty = ir.value_type(ir.result(op, 0));
+        let known = match ir.ty(ty) {
+            TypeData::MemRef { shape, layout: None, element, .. } if shape.iter().all(|&n| n >= 0) => {
+                let bytes = dtype_of(ir, *element).map(|d| i64::from(d.bits().div_ceil(8)));
+                bytes.and_then(|b| shape.iter().try_fold(b, |n, &s| n.checked_mul(s)))
+            }
+            _ => None,
+        };
+        match known {
+            Some(bytes) if bytes <= MAX_LOCAL_BYTES => {}
+            Some(bytes) => self.error(op, format!("takes {bytes} bytes, more than the {MAX_LOCAL_BYTES} of a step")),
+            None => self.error(op, "is no buffer without a layout, of known sizes"),
         }
     }
 

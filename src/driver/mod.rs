@@ -6,6 +6,7 @@
 pub mod args;
 pub mod cached;
 pub mod compiled;
+pub mod database;
 pub mod docs;
 pub mod exec;
 pub mod expected;
@@ -28,6 +29,8 @@ pub mod session;
 #[cfg(feature = "llvm")]
 pub mod targets;
 pub mod translate;
+#[cfg(feature = "llvm")]
+pub mod tune;
 
 pub use exec::main_exec;
 pub use io::{Io, Main};
@@ -36,6 +39,8 @@ pub use quickstart::main_quickstart;
 pub use reduce::main_reduce;
 pub use run::main_run;
 pub use translate::main_translate;
+#[cfg(feature = "llvm")]
+pub use tune::main_tune;
 
 /// All programs by their names.
 pub static PROGRAMS: &[(&str, Main)] = &[
@@ -45,4 +50,6 @@ pub static PROGRAMS: &[(&str, Main)] = &[
     ("rinductor-reduce", main_reduce),
     ("rinductor-run", main_run),
     ("rinductor-translate", main_translate),
+    #[cfg(feature = "llvm")]
+    ("rinductor-tune", main_tune),
 ];

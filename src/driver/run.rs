@@ -6,7 +6,7 @@ use super::inputs::{self, Callee, Source};
 use super::model::Model;
 use super::program::{self, Problem, Program};
 use super::reference::{self, Argument};
-use super::{Io, pipelines, session};
+use super::{Io, pipelines, schedule, session};
 use crate::codegen::cpu::Cpu;
 use crate::dialects::func;
 use crate::ir::{Ir, Op};
@@ -52,6 +52,8 @@ fn command() -> Command {
                 .value_name("PIPELINE")
                 .help("Passes to run first, by text or by the name of a pipeline; above the kernel level `cpu` if not given"),
         )
+        .arg(value("schedule", "FILE", "A schedule in the place of the passes whose decisions it says (docs/schedules.md)"))
+        .arg(value("schedules", "FILE", "A file of rinductor-tune: kernels that it knows are computed as it says"))
         .arg(value("function", "NAME", "The function to run; the only public one if not given"))
         .arg(
             value("bind", "SYMBOL=N", "The value of a symbolic size, where the inputs do not say it; may be given several times")
@@ -90,7 +92,7 @@ fn run(program: &mut Program, io: &mut Io) -> Result<i32, Problem> {
     let interpreted = interpret || program.text("backend") == Some("interpret");
     let cpu = if interpreted { Cpu::default() } else { Cpu::parse(program.text("backend").unwrap_or(BACKENDS[0]))? };
     let threads = program.matches.get_one::<usize>("threads").copied().unwrap_or(0);
-    let texts = passes(&ir, interpret, program);
+    let texts = scheduled(passes(&ir, interpret, program), program)?;
     let text = program.sources.text(part).clone();
     let cache = if interpreted { None } else { kept::Kept::new(program, &text, &texts, &name, cpu) };
     let mut times = [Duration::ZERO; 2];
@@ -171,6 +173,26 @@ fn passes(ir: &Ir, interpret: bool, program: &Program) -> Vec<String> {
     }
 }
 
+/// The passes with the schedules of the command line in their places.
+fn scheduled(texts: Vec<String>, program: &Program) -> Result<Vec<String>, Problem> {
+    let read = |name: &str| {
+        let bytes = super::io::read_input(name, program.cwd, &mut std::io::empty())?;
+        String::from_utf8(bytes).map_err(|_| format!("cannot read '{name}': it is not UTF-8"))
+    };
+    let mut out = texts;
+    if let Some(file) = program.text("schedule") {
+        let text = read(file)?;
+        let with = |t: String| schedule::pipeline_with(&t, file, &text, &program.dialects);
+        out = out.into_iter().map(with).collect::<Result<_, _>>()?;
+    }
+    if let Some(file) = program.text("schedules") {
+        let text = read(file)?;
+        let with = |t: String| schedule::pipeline_with_database(&t, file, &text);
+        out = out.into_iter().map(with).collect::<Result<_, _>>()?;
+    }
+    Ok(out)
+}
+
 /// Runs passes.
 fn lower(ir: &mut Ir, texts: &[String], program: &mut Program, io: &mut Io) -> Result<(), Problem> {
     if texts.is_empty() {
@@ -186,6 +208,7 @@ fn lower(ir: &mut Ir, texts: &[String], program: &mut Program, io: &mut Io) -> R
         verify_each: cfg!(debug_assertions),
         remarks: remarks.is_some(),
         statistics: statistics.is_some(),
+        folder: program.cwd.to_path_buf(),
         ..Config::default()
     };
     let (mut said, counted) = pipelines::run_counting(ir, &pipeline, &program.dialects, &config)?;

@@ -8,8 +8,9 @@ use crate::dialects::{func, loops};
 use crate::ir::{Ir, Op};
 use crate::pass::pipeline::{Pipeline, Step};
 use crate::pass::{Level, PassContext};
-use crate::passes::apply_schedule::{KernelStep, apply_to_kernel, sequences};
+use crate::passes::apply_schedule::{KernelStep, apply_to_kernel, digest, sequences};
 use crate::passes::{kernels_tile, loops_fuse, loops_inline};
+use crate::sched::Decisions;
 use crate::sched::group::Limits;
 use crate::support::{Diagnostic, SourceMap};
 use crate::text::{PrintOptions, names_in, print_op};
@@ -53,7 +54,8 @@ pub fn automatic(ir: &Ir, dialects: &Dialects) -> Result<String, Diagnostic> {
     Ok(out)
 }
 
-fn pass_name(step: &Step) -> &'static str {
+/// The name of the pass that a step is; empty for others.
+pub fn pass_name(step: &Step) -> &'static str {
     match step {
         Step::Pass(p) => p.pass.name(),
         Step::Nested { .. } => "",
@@ -89,7 +91,7 @@ fn inline(ir: &mut Ir, dialects: &Dialects, out: &mut String) {
     for f in ir.ops_named(ir.module(), func::FuncOp::NAME) {
         let Some(block) = ir.body(f) else { continue };
         let names = nest_names(ir, dialects, f);
-        for op in loops_inline::inline_block(ir, block, &loops_inline::Options::default()).chosen {
+        for op in loops_inline::inline_block(ir, block, &loops_inline::Options::default(), Decisions::default()).chosen {
             let name = &names[&op];
             matched(&mut body, loops::PointwiseOp::NAME, name);
             let _ = writeln!(body, "  schedule.inline %{}", handle(name));
@@ -103,7 +105,7 @@ fn fuse(ir: &mut Ir, dialects: &Dialects, out: &mut String) {
     for f in ir.ops_named(ir.module(), func::FuncOp::NAME) {
         let Some(block) = ir.body(f) else { continue };
         let names = nest_names(ir, dialects, f);
-        for (fusion, members) in loops_fuse::fuse_block(ir, block, Limits::default()).made {
+        for (fusion, members) in loops_fuse::fuse_block(ir, block, Limits::default(), Decisions::default()).made {
             for &op in &members {
                 matched(&mut body, ir.op_name(op), &names[&op]);
             }
@@ -148,7 +150,7 @@ fn tile(ir: &mut Ir, dialects: &Dialects, out: &mut String) -> Result<(), Diagno
 }
 
 /// The steps from axes to other axes of the same kernel.
-fn difference(ir: &mut Ir, before: &[Axis], after: &[Axis]) -> Vec<KernelStep> {
+pub fn difference(ir: &mut Ir, before: &[Axis], after: &[Axis]) -> Vec<KernelStep> {
     let mut steps = Vec::new();
     let mut now: Vec<Axis> = before.to_vec();
     let find = |axes: &[Axis], name: &str| axes.iter().position(|a| a.name == name);
@@ -212,7 +214,8 @@ pub fn pipeline_with(pipeline: &str, file: &str, schedule: &str, dialects: &Dial
             continue;
         }
         let others = if sequence == "kernels" { " others=true" } else { "" };
-        let text = format!("apply-schedule{{file='{file}' sequence={sequence}{others}}}");
+        let digest = digest(schedule);
+        let text = format!("apply-schedule{{file='{file}' sequence={sequence}{others} digest={digest}}}");
         let mut found = false;
         for step in &mut read.steps {
             if pass_name(step) == pass
@@ -228,4 +231,38 @@ pub fn pipeline_with(pipeline: &str, file: &str, schedule: &str, dialects: &Dial
         }
     }
     Ok(read.text())
+}
+
+/// The text of a pipeline in which kernels that a database of schedules knows are tiled as it says. `text` is what the file holds.
+///
+/// # Errors
+/// What is wrong with the pipeline.
+pub fn pipeline_with_database(pipeline: &str, file: &str, text: &str) -> Result<String, Diagnostic> {
+    let mut sources = SourceMap::new();
+    let mut steps = Vec::new();
+    for step in pipelines::read("<pipeline>", pipeline, &mut sources)?.steps {
+        if pass_name(&step) == "kernels-tile" {
+            let digest = digest(text);
+            // With options of its own, the pass does the others itself.
+            let plain = matches!(&step, Step::Pass(p) if p.options.is_empty());
+            let machine = machine();
+            let apply =
+                format!("apply-schedule{{database='{file}' machine='{machine}' digest={digest} others={plain}}}");
+            steps.extend(pipelines::read("<schedules>", &apply, &mut sources)?.steps);
+            if plain {
+                continue;
+            }
+        }
+        steps.push(step);
+    }
+    Ok(Pipeline { steps }.text())
+}
+
+/// The machine, for databases of schedules.
+pub fn machine() -> String {
+    #[cfg(feature = "llvm")]
+    let cpu = crate::codegen::llvm::host_cpu();
+    #[cfg(not(feature = "llvm"))]
+    let cpu = format!("with vectors of {} bytes", kernels_tile::host_vector_bytes());
+    format!("{} {cpu}", std::env::consts::ARCH)
 }

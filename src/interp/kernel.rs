@@ -158,6 +158,10 @@ impl Interp<'_> {
                 kernels::ReduceOp::NAME => self.reduce(frame, op),
                 kernels::ForOp::NAME => self.walk(frame, op),
                 kernels::StoreOp::NAME | kernels::AtomicOp::NAME => self.store(frame, op),
+                kernels::LocalOp::NAME => {
+                    let v = self.ir.result(op, 0);
+                    self.buffer_like(v).map(|a| drop(frame.buffers.insert(v, a)))
+                }
                 _ => self.value_op(frame, op, &name),
             }
             .map_err(|t| t.or_at(&self.ir, op))?;

@@ -31,7 +31,9 @@
 //! is an error at the step, with the dependence that forbids it. `docs/schedules.md` says what there is.
 
 mod axes;
+mod cache;
 mod kernel_steps;
+mod key;
 mod lanes;
 mod matching;
 mod nests;
@@ -40,6 +42,7 @@ mod script;
 
 pub use axes::{positions, split};
 pub use kernel_steps::{apply as apply_to_kernel, block_name};
+pub use key::{hash as digest, is_plain, key as kernel_key};
 pub use refusal::Refusal;
 pub use script::{KernelStep, Placed, Sequence, Step, sequences};
 
@@ -59,6 +62,12 @@ pass_options! {
     pub struct Options {
         /// A file of schedules; those in the module itself if it is empty.
         file: String = String::new(),
+        /// A file that rinductor-tune has made: the schedules of the kernels that are known there.
+        database: String = String::new(),
+        /// Which machine's schedules of the database count; all if it is empty.
+        machine: String = String::new(),
+        /// What the files held when the pipeline was written, so that pipelines of different files differ in their text.
+        digest: String = String::new(),
         /// The name of the only sequence that is to be done; all of the level if it is empty.
         sequence: String = String::new(),
         /// Kernels that no step is about are tiled as `kernels-tile` does it.
@@ -73,12 +82,21 @@ pub static PASS: Pass<Options> = Pass {
     on: Some(builtin::ModuleOp::NAME),
     needs: &[Level::Loop, Level::Kernel],
     leaves: &[Level::Loop, Level::Kernel],
-    statistics: &[("steps", "steps that were done"), ("tiled", "other kernels that got a tile")],
+    statistics: &[
+        ("steps", "steps that were done"),
+        ("found", "kernels of the database"),
+        ("tiled", "other kernels that got a tile"),
+    ],
     run,
 };
 
 fn run(ir: &mut Ir, module: Op, options: &Options, cx: &mut PassContext) -> Result<Changed, Diagnostic> {
-    let all = if options.file.is_empty() { sequences(ir) } else { read(&options.file, cx)? };
+    let from_database = !options.database.is_empty();
+    let all = match (options.file.is_empty(), from_database) {
+        (false, _) => read(&options.file, cx)?,
+        (true, false) => sequences(ir),
+        (true, true) => Vec::new(),
+    };
     let on_kernels = Level::of(ir, module) == Some(Level::Kernel);
     let wanted = |s: &Sequence| options.sequence.is_empty() || s.name == options.sequence;
     if !all.iter().any(wanted) && !options.sequence.is_empty() {
@@ -89,7 +107,7 @@ fn run(ir: &mut Ir, module: Op, options: &Options, cx: &mut PassContext) -> Resu
     let mut steps = 0;
     let mut touched: FxHashSet<Op> = FxHashSet::default();
     for sequence in all.into_iter().filter(|s| wanted(s) && s.on_kernels == on_kernels) {
-        touched.extend(apply(ir, &sequence, cx)?);
+        touched.extend(apply(ir, &sequence, None, cx)?);
         steps += sequence.steps.len() as u64;
         if options.file.is_empty() {
             ir.erase(sequence.op);
@@ -97,6 +115,15 @@ fn run(ir: &mut Ir, module: Op, options: &Options, cx: &mut PassContext) -> Resu
     }
     cx.count("steps", steps);
     let mut changed = Changed::from(steps > 0);
+    if from_database && on_kernels {
+        let known = read(&options.database, cx)?;
+        for kernel in ir.ops_named(module, kernels::FuncOp::NAME) {
+            if !touched.contains(&kernel) && look_up(ir, kernel, &known, &options.machine, cx) {
+                touched.insert(kernel);
+                changed = Changed::Yes;
+            }
+        }
+    }
     if options.others && on_kernels {
         for kernel in ir.ops_named(module, kernels::FuncOp::NAME) {
             if !touched.contains(&kernel) {
@@ -105,6 +132,29 @@ fn run(ir: &mut Ir, module: Op, options: &Options, cx: &mut PassContext) -> Resu
         }
     }
     Ok(changed)
+}
+
+/// Does to a kernel what a database has for it; says whether that was so.
+fn look_up(ir: &mut Ir, kernel: Op, known: &[Sequence], machine: &str, cx: &mut PassContext) -> bool {
+    if !is_plain(ir, kernel) {
+        return false;
+    }
+    let key = Some(kernel_key(ir, kernel));
+    let fits = |s: &&Sequence| s.kernel == key && (machine.is_empty() || s.machine.as_deref() == Some(machine));
+    let Some(sequence) = known.iter().find(fits) else { return false };
+    let before = ir.clone();
+    match apply(ir, sequence, Some(kernel), cx) {
+        Ok(_) => {
+            cx.remark(ir, kernel, format!("as @{} of the database says", sequence.name));
+            cx.count("found", 1);
+            true
+        }
+        Err(d) => {
+            *ir = before;
+            cx.warn(ir, kernel, format!("the schedule @{} is not used: {}", sequence.name, d.message));
+            false
+        }
+    }
 }
 
 /// The sequences of a file.
@@ -149,10 +199,10 @@ fn elsewhere(mut d: Diagnostic, sources: &SourceMap) -> Diagnostic {
     d
 }
 
-/// Does the steps of a sequence; gives the ops that they were about.
-fn apply(ir: &mut Ir, sequence: &Sequence, cx: &mut PassContext) -> Result<Vec<Op>, Diagnostic> {
+/// Does the steps of a sequence, on all that there is or on one kernel; gives the ops that they were about.
+fn apply(ir: &mut Ir, sequence: &Sequence, only: Option<Op>, cx: &mut PassContext) -> Result<Vec<Op>, Diagnostic> {
     let candidates = match (sequence.on_kernels, cx.registry) {
-        (true, _) => Candidates::kernels(ir),
+        (true, _) => Candidates::kernels(ir, only),
         (false, Some(registry)) => Candidates::nests(ir, registry),
         (false, None) => return Err(Diagnostic::error_nowhere("names of nests are not known here")),
     };

@@ -76,6 +76,9 @@ pub fn tile(ir: &mut Ir, func: Op, options: &Options, cx: &mut PassContext) -> R
     if axes.iter().any(|a| a.tile != 1) {
         return Ok(Changed::No); // tiled by hand or before
     }
+    if !ir.ops_named(func, kernels::LocalOp::NAME).is_empty() {
+        return Ok(Changed::No); // memory of a step is made for the steps that there are
+    }
     if options.target == Target::Gpu {
         return Ok(for_gpu(ir, func, axes, cx));
     }

@@ -143,6 +143,8 @@ fn users(ir: &Ir, op: Op, decisions: &Decisions) -> Vec<Op> {
         all.dedup();
     }
     all
+}
+
 /// Replaces loads of a pointwise nest's results, those at one place together, by copies of its body; gives how many were replaced.
 pub fn inline_places(ir: &mut Ir, nest: &Nest, places: &[Vec<Op>]) -> u64 {
     let mut replaced = 0;

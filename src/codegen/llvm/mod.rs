@@ -21,7 +21,7 @@ mod vector;
 pub use crate::codegen::compiled::{CompiledKernel, CompiledKernels};
 pub use module::{emit_llvm_ir, functions};
 pub use object::{emit_assembly, emit_object, emit_optimized_llvm_ir, emit_shared_library};
-pub use target::Options;
+pub use target::{Options, host_cpu};
 
 #[cfg(test)]
 mod tests;

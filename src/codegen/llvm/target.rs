@@ -149,6 +149,11 @@ impl Options {
     }
 }
 
+/// LLVM's name for the CPU of this machine.
+pub fn host_cpu() -> String {
+    TargetMachine::get_host_cpu_name().to_string()
+}
+
 impl TargetInfo {
     /// The target that the options name.
     pub fn new(options: &Options) -> Result<TargetInfo, Diagnostic> {

@@ -11,7 +11,7 @@ use super::arith;
 use super::build::{Build, Convert, IntPredicate, Math, T, V};
 use super::emit::{Emitter, is_supported};
 use super::half;
-use crate::codegen::kernel::{Arg, index_map};
+use crate::codegen::kernel::index_map;
 use crate::dialects::kernels;
 use crate::ir::{Op, TypeData, Value};
 
@@ -94,13 +94,9 @@ impl<B: Build> Emitter<'_, B> {
         let operands = self.ir.operand_list(op);
         let at = operands.iter().position(|&v| self.buffer_of(v).is_some());
         let Some((at, buffer)) = at.and_then(|p| Some((p, self.buffer_of(operands[p])?))) else {
-            return Err(self.error(op, "the buffer must be an argument of the kernel"));
+            return Err(self.error(op, "the buffer must be an argument of the kernel, or its own"));
         };
-        let layout = self.kernel.args.iter().find_map(|(_, a)| match a {
-            Arg::Buffer(k, l) if *k == buffer => Some(l),
-            _ => None,
-        });
-        let layout = layout.expect("buffers are numbered by the arguments").clone();
+        let layout = self.kernel.layout(buffer).expect("buffers are numbered by the arguments").clone();
         if !is_supported(layout.dtype) {
             return Err(self.error(op, format!("the {} back end has no {}", B::NAME, layout.dtype)));
         }

@@ -122,7 +122,7 @@ impl<'a, B: Build> Emitter<'a, B> {
             full_level: 0,
             turn: None,
             nowhere: None,
-            written: vec![false; kernel.buffers().count()],
+            written: vec![false; kernel.buffers().count() + kernel.locals.len()],
             checks: Vec::new(),
         };
         ir.walk(kernel.op, &mut |op| {
@@ -147,12 +147,9 @@ impl<'a, B: Build> Emitter<'a, B> {
         Diagnostic::error(self.ir.place(self.ir.op(op).loc), text)
     }
 
-    /// The number of the buffer that a block argument is.
+    /// The number of the buffer that a value is.
     pub fn buffer_of(&self, v: Value) -> Option<usize> {
-        self.kernel.args.iter().find_map(|(a, arg)| match arg {
-            Arg::Buffer(k, _) if *a == v => Some(*k),
-            _ => None,
-        })
+        self.kernel.buffer_of(v)
     }
 
     // ---- scopes ----

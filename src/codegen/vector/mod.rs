@@ -54,6 +54,13 @@ pub fn emit_kernel<B: Build>(
 ) -> Result<(), Diagnostic> {
     let mut e = emit::Emitter::new(b, ir, exprs, kernel, given.reports);
     (e.buffers, e.symbols) = (given.buffers, given.symbols);
+    for (_, layout) in &kernel.locals {
+        let sizes = layout.sizes.iter().map(|&s| e.exprs.as_int(s).and_then(|n| u32::try_from(n).ok()));
+        // The verifier holds them to sizes that are known and small.
+        let elements: u32 = sizes.map(|n| n.unwrap_or(0)).product();
+        let bytes = elements * layout.dtype.bits().div_ceil(8);
+        e.buffers.push(b.local(bytes.max(1).next_multiple_of(64)));
+    }
     e.parallel_steps(given.begin, given.end)
 }
 

@@ -1,6 +1,7 @@
 //! One step on one kernel.
 
 use super::axes::{find, last_after, permute, split};
+use super::cache::{Way, cache};
 use super::lanes::{parallel, sequential, unroll, vectorize};
 use super::refusal::Refusal;
 use super::script::KernelStep;
@@ -43,7 +44,8 @@ pub fn apply(ir: &mut Ir, func: Op, step: &KernelStep) -> Result<(), Refusal> {
             let axis = find(&axes, name)?;
             sequential(ir, func, &mut axes, axis)?;
         }
-        KernelStep::CacheRead(_) | KernelStep::CacheWrite(_) => return Err(Refusal::new("it is not known yet")),
+        KernelStep::CacheRead(buffer) => cache(ir, func, &axes, buffer, Way::Read)?,
+        KernelStep::CacheWrite(buffer) => cache(ir, func, &axes, buffer, Way::Write)?,
     }
     kernels::set_axes(ir, func, &axes);
     Ok(())

@@ -18,6 +18,11 @@ pub fn vectorize(ir: &mut Ir, func: Op, axes: &mut [Axis], axis: usize, by: i64)
     if axes[axis].tile == by {
         return Ok(());
     }
+    if let Some(&local) = ir.ops_named(func, kernels::LocalOp::NAME).first().filter(|_| !axes[axis].reduced) {
+        let text =
+            format!("the memory of a step is for {} points of {}: vectorize before", axes[axis].tile, axes[axis].name);
+        return Err(Refusal::new(text).note(ir, local, "here"));
+    }
     narrow(ir, func, axes, axis);
     if by == 1 {
         return Ok(());

@@ -21,9 +21,9 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// The kernels of a module.
-    pub fn kernels(ir: &Ir) -> Candidates {
-        let ops = ir.ops_named(ir.module(), kernels::FuncOp::NAME);
+    /// The kernels of a module, or one of them.
+    pub fn kernels(ir: &Ir, only: Option<Op>) -> Candidates {
+        let ops = only.map_or_else(|| ir.ops_named(ir.module(), kernels::FuncOp::NAME), |op| vec![op]);
         let names = ops.iter().map(|&op| (op, vec![kernels::FuncOp(op).sym_name(ir).to_string()])).collect();
         Candidates { ops, names }
     }

@@ -6,6 +6,7 @@ use crate::dialects::{func, loops};
 use crate::ir::{Ir, Op};
 use crate::passes::loops_fuse::{build_fusion, inputs};
 use crate::passes::loops_inline::inline_places;
+use crate::sched::Decisions;
 use crate::sched::group::{Grouping, Limits};
 use crate::sched::inline::Uses;
 use rinductor_support::FxHashMap;
@@ -100,12 +101,12 @@ fn fits(ir: &mut Ir, members: &[Op]) -> Result<(), Refusal> {
     let fusion = build_fusion(&mut copy, members);
     let Some(body) = copy.body(fusion) else { return Ok(()) };
     let limits = Limits { members: usize::MAX, inputs: usize::MAX, distance: usize::MAX };
-    let grouping = Grouping::run(&mut copy, body, limits);
+    let grouping = Grouping::run(&mut copy, body, limits, Decisions::new(true));
     let (groups, decisions) = (grouping.groups, grouping.decisions);
     let live: Vec<_> = groups.iter().filter(|g| !g.members.is_empty()).collect();
     let [first, second, ..] = live[..] else { return Ok(()) };
     let left = second.members[0];
-    let said = decisions.into_iter().rfind(|d| d.op == left && d.text.contains("not fused"));
+    let said = decisions.into_list().into_iter().rfind(|d| d.op == left && d.text.contains("not fused"));
     let why = said.map_or_else(|| "they share no data".to_string(), |d| d.text);
     let refusal = Refusal::new(format!("the nests do not fit one kernel: {why}"));
     // A load of what another member makes is what they do not agree about.

@@ -10,6 +10,10 @@ use std::fmt::{self, Display};
 pub struct Sequence {
     /// Its symbol.
     pub name: String,
+    /// Of an entry of a database, the key of the kernel that it is for.
+    pub kernel: Option<String>,
+    /// And the machine.
+    pub machine: Option<String>,
     /// Whether it is for kernels; else for loops.
     pub on_kernels: bool,
     /// The op.
@@ -113,6 +117,8 @@ pub fn sequences(ir: &Ir) -> Vec<Sequence> {
     let all = ir.block_ops(ir.module_body()).filter_map(|op| schedule::SequenceOp::cast(ir, op));
     all.map(|s| Sequence {
         name: s.sym_name(ir).to_string(),
+        kernel: ir.attr_of(s.0, "kernel").and_then(|a| ir.as_str(a)).map(str::to_string),
+        machine: ir.attr_of(s.0, "machine").and_then(|a| ir.as_str(a)).map(str::to_string),
         on_kernels: s.level(ir) == "kernels",
         op: s.0,
         steps: ir.body(s.0).map(|b| ir.block_ops(b).filter_map(|op| placed(ir, op)).collect()).unwrap_or_default(),

@@ -1,10 +1,13 @@
 //! What passes, dialects and ops there are, and what becomes of each op.
 
+use crate::error::error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rinductor::defs::{Library, Signature};
 use rinductor::dialects::aten::CopyOp;
 use rinductor::driver::help::first_sentence;
+use rinductor::driver::database::Database;
+use rinductor::driver::schedule;
 use rinductor::driver::session::Dialects;
 use rinductor::pass::summary;
 use rinductor::passes;
@@ -13,6 +16,7 @@ use rinductor::runtime::extern_op;
 use rinductor::sched::cost::TYPICAL_SIZE;
 use rinductor::sched::product::Shape;
 use rinductor::sched::product_rule;
+use rinductor::support::SourceMap;
 
 /// The passes: name and what each does, in one sentence.
 #[pyfunction]
@@ -86,4 +90,15 @@ fn treatment(library: &Library, name: &str) -> Option<&'static str> {
     } else {
         Some("opaque")
     }
+}
+
+/// The text of a pipeline in which kernels that a file of schedules knows are computed as it says. `schedules` is what the file holds.
+#[pyfunction]
+pub fn tuned_pipeline(py: Python<'_>, pipeline: &str, file: &str, schedules: &str) -> PyResult<String> {
+    let mut sources = SourceMap::new();
+    let dialects = Dialects::builtin();
+    if let Err(wrong) = Database::read(file, schedules, &dialects, &mut sources) {
+        return Err(error(py, &wrong, &sources));
+    }
+    schedule::pipeline_with_database(pipeline, file, schedules).map_err(|d| error(py, &[d], &sources))
 }

@@ -46,6 +46,9 @@ def typical_size() -> int:
 def op_treatment(name: str) -> Literal["lowered", "decomposed", "extern", "opaque"] | None:
     """What becomes of one op of the graph level; None if there is no such op."""
 
+def tuned_pipeline(pipeline: str, file: str, schedules: str) -> str:
+    """The text of a pipeline in which kernels that a file of schedules knows are computed as it says. `schedules` is what the file holds."""
+
 def compile_text(text: str, name: str = "<string>", pipeline: str = "cpu", threads: int = 0) -> Executable:
     """Compiles the only public function of a text, or takes what the cache on disk has of it."""
 

@@ -26,6 +26,7 @@ OPTIONS = {
     "rinductor.dump_dir": "a folder for every stage of every graph",
     "rinductor.explain_fusion": "True, or a file: why each pair of ops was fused or not, and the bytes that are moved",
     "rinductor.pipeline": "the passes that a graph goes through (default: cpu or gpu, by where its tensors are)",
+    "rinductor.schedules": "a file of rinductor-tune: kernels for the CPU that it knows are computed as it says",
     "rinductor.fallback_random": "random numbers as eager draws them, one after the other",
     "rinductor.products": "which products of matrices are kernels: measured (those that are faster so), always, never",
     "rinductor.strict": "an error where a graph cannot be compiled, instead of a warning and torch in its place",
@@ -43,6 +44,9 @@ class Settings:
     pipeline: str | None = None
     #: What makes machine code for the CPU; None for LLVM.
     cpu: str | None = None
+    #: A file of schedules, and from when `check` has read it the passes for the CPU with it.
+    schedules: str | None = None
+    tuned: str | None = None
     dump_dir: str | None = None
     #: Whether to say why ops are fused, or the file that gets it.
     explain_fusion: bool | str = False
@@ -56,6 +60,8 @@ class Settings:
 
     def passes(self, device):
         """The passes for a device."""
+        if self.tuned and device == "cpu":
+            return self.tuned
         return self.pipeline or ("cpu-products" if device == "cpu" else "gpu")
 
     @staticmethod
@@ -93,6 +99,13 @@ class Settings:
             raise ValueError(f"rinductor.explain_fusion is True or the name of a file, not {self.explain_fusion!r}")
         if self.products not in ("measured", "always", "never"):
             raise ValueError(f"rinductor.products is measured, always or never, not {self.products!r}")
+        if self.schedules is not None:
+            path = os.path.abspath(os.fspath(self.schedules))
+            try:
+                with open(path, encoding="utf-8") as file:
+                    self.tuned = _core.tuned_pipeline(self.passes("cpu"), path, file.read())
+            except (OSError, UnicodeDecodeError, _core.RinductorError) as error:
+                raise ValueError(f"rinductor.schedules is no file of schedules: {error}") from None
         if self.dump_dir is not None:
             os.makedirs(self.dump_dir, exist_ok=True)
 
@@ -276,7 +289,7 @@ def known_or_compiled(gm, kind, number, settings):
     name = f"<rinductor {kind} {number}>"
     # Who looks at stages wants to see them made.
     looked_at = settings.dump_dir or settings.observers or remarks.wanted(settings)
-    parts = None if looked_at else kept.key(gm, kind, f"{settings.pipeline} {settings.products} {settings.cpu}", index_line)
+    parts = None if looked_at else kept.key(gm, kind, f"{settings.tuned or settings.pipeline} {settings.products} {settings.cpu}", index_line)
     if parts:
         with _lock:
             found = kept.find(parts, gm, _executables, placed, settings.cpu)
