@@ -101,7 +101,8 @@ fn steps_change_no_number() {
             let what = format!("{name}:{line}");
             let mut sources = SourceMap::new();
             let id = sources.add(what.clone(), part).expect("it is short");
-            let (before, _) = session::parse_part(&sources, id, &dialects, false).unwrap_or_else(|e| panic!("{what}: {e:?}"));
+            let (before, _) =
+                session::parse_part(&sources, id, &dialects, false).unwrap_or_else(|e| panic!("{what}: {e:?}"));
             let Some(func) = before.lookup_symbol("f") else { continue };
             let mut after = before.clone();
             let apply = pipelines::read("pipeline", "apply-schedule", &mut sources).expect("it is a pipeline");
@@ -110,7 +111,8 @@ fn steps_change_no_number() {
                 let given = arguments(&before, func, seed);
                 let copies = || given.iter().map(|a| reference::copy(a).expect("it can be copied")).collect::<Vec<_>>();
                 let want = copies();
-                reference::run(&before, func, &want, &*dialects.library).unwrap_or_else(|d| panic!("{what}: {}", d.message));
+                reference::run(&before, func, &want, &*dialects.library)
+                    .unwrap_or_else(|d| panic!("{what}: {}", d.message));
                 let have = copies();
                 let compiled = Compiled::new(&after, "f").unwrap_or_else(|d| panic!("{what}: {}", d.message));
                 compiled.run(&have).unwrap_or_else(|d| panic!("{what}: {}", d.message));
@@ -172,7 +174,8 @@ func.func @forward(%x: tensor<64x48xf32>, %y: tensor<64x48xf32>) -> tensor<64xf3
     for steps in ["schedule.vectorize %k axis r by 2", "schedule.vectorize %k axis x by 4"] {
         std::fs::write(cwd.join("known.ir"), entry(steps)).expect("it can be written");
         run(main_run, &[&compared[..], &["--schedules=known.ir"]].concat());
-        let pipeline = schedule::pipeline_with_database("cpu", &cwd.join("known.ir").display().to_string(), &entry(steps));
+        let pipeline =
+            schedule::pipeline_with_database("cpu", &cwd.join("known.ir").display().to_string(), &entry(steps));
         let lowered = run(main_opt, &["model.ir", "-p", &pipeline.expect("it is a pipeline")]);
         let axis = if steps.contains("axis x") { "tile 4 parallel" } else { "tile 2 reduce" };
         assert!(lowered.contains(axis), "{lowered}");

@@ -91,7 +91,8 @@ fn inline(ir: &mut Ir, dialects: &Dialects, out: &mut String) {
     for f in ir.ops_named(ir.module(), func::FuncOp::NAME) {
         let Some(block) = ir.body(f) else { continue };
         let names = nest_names(ir, dialects, f);
-        for op in loops_inline::inline_block(ir, block, &loops_inline::Options::default(), Decisions::default()).chosen {
+        for op in loops_inline::inline_block(ir, block, &loops_inline::Options::default(), Decisions::default()).chosen
+        {
             let name = &names[&op];
             matched(&mut body, loops::PointwiseOp::NAME, name);
             let _ = writeln!(body, "  schedule.inline %{}", handle(name));

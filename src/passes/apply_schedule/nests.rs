@@ -106,7 +106,8 @@ fn fits(ir: &mut Ir, members: &[Op]) -> Result<(), Refusal> {
     let live: Vec<_> = groups.iter().filter(|g| !g.members.is_empty()).collect();
     let [first, second, ..] = live[..] else { return Ok(()) };
     let left = second.members[0];
-    let said = decisions.into_list().into_iter().rfind(|d| d.op == left && d.text.contains("not fused"));
+    let place = copy.op(left).loc;
+    let said = decisions.into_list().into_iter().rfind(|d| d.loc == place && d.text.contains("not fused"));
     let why = said.map_or_else(|| "they share no data".to_string(), |d| d.text);
     let refusal = Refusal::new(format!("the nests do not fit one kernel: {why}"));
     // A load of what another member makes is what they do not agree about.
