@@ -114,7 +114,8 @@ fn steps_change_no_number() {
                 reference::run(&before, func, &want, &*dialects.library)
                     .unwrap_or_else(|d| panic!("{what}: {}", d.message));
                 let have = copies();
-                let compiled = Compiled::new(&after, "f").unwrap_or_else(|d| panic!("{what}: {}", d.message));
+                let compiled = Compiled::new(&after, "f", rinductor::codegen::cpu::Cpu::default())
+                    .unwrap_or_else(|d| panic!("{what}: {}", d.message));
                 compiled.run(&have).unwrap_or_else(|d| panic!("{what}: {}", d.message));
                 for pair in have.iter().zip(&want) {
                     let (Argument::Tensor(have), Argument::Tensor(want)) = pair else { continue };

@@ -10,6 +10,7 @@ use super::program::{self, Problem, Program};
 use super::reference::{self, Argument};
 use super::session::Dialects;
 use super::{Io, io, pipelines, schedule};
+use crate::codegen::cpu::Cpu;
 use crate::dialects::{func, kernels};
 use crate::ir::{InsertPoint, Ir, Op, OpSpec};
 use crate::pass::pipeline::Pipeline;
@@ -307,7 +308,7 @@ fn copies(arguments: &[Argument]) -> Result<Vec<Argument>, String> {
 }
 
 fn candidate(ir: &Ir, inputs: &[Argument], settings: &Settings) -> Result<Candidate, Diagnostic> {
-    let compiled = Compiled::new(ir, ALONE)?.with_threads(settings.threads);
+    let compiled = Compiled::new(ir, ALONE, Cpu::default())?.with_threads(settings.threads);
     Ok(Candidate { compiled, arguments: copies(inputs).map_err(Diagnostic::error_nowhere)? })
 }
 

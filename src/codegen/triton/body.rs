@@ -98,6 +98,7 @@ impl Emit<'_> {
             kernels::ForOp::NAME => self.walk(op),
             kernels::LoadOp::NAME => self.load(op),
             kernels::PositionOp::NAME => self.check(op),
+            kernels::LocalOp::NAME => Err(self.error(op, "memory of a step has no form in Triton")),
             kernels::AxisOp::NAME => {
                 let axis = self.kernel.axis(kernels::AxisOp(op).axis(self.ir));
                 let axis = axis.ok_or_else(|| self.error(op, "no such axis"))?;
