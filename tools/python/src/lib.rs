@@ -32,7 +32,9 @@ mod _core {
     #[pymodule_export]
     use super::cache::{compile_text, keep, kept, kept_executables, text_key};
     #[pymodule_export]
-    use super::catalog::{list_dialects, list_ops, list_passes, op_treatment, product_refusal, tuned_pipeline, typical_size};
+    use super::catalog::{
+        list_dialects, list_ops, list_passes, op_treatment, product_refusal, tuned_pipeline, typical_size,
+    };
     #[pymodule_export]
     use super::error::{Diagnostic, RinductorError};
     #[pymodule_export]
