@@ -36,22 +36,40 @@ pub fn automatic(ir: &Ir, dialects: &Dialects) -> Result<String, Diagnostic> {
     };
     let from = steps.iter().position(|s| pass_name(s) == first).unwrap_or(0);
     let mut out = String::new();
+    let mut names = Names::default();
     for step in steps.into_iter().skip(from) {
-        match pass_name(&step) {
-            "loops-inline" => inline(&mut ir, dialects, &mut out),
-            "loops-fuse" => fuse(&mut ir, dialects, &mut out),
-            "kernels-tile" => {
-                tile(&mut ir, dialects, &mut out)?;
+        let name = names.next(pass_name(&step));
+        match (pass_name(&step), name) {
+            ("loops-inline", Some(name)) => inline(&mut ir, dialects, &name, &mut out),
+            ("loops-fuse", Some(name)) => fuse(&mut ir, dialects, &name, &mut out),
+            ("kernels-tile", Some(name)) => {
+                tile(&mut ir, dialects, &name, &mut out)?;
                 break;
             }
             _ => {
-                pipelines::run(&mut ir, &Pipeline { steps: vec![step] }, dialects, false).map_err(|said| {
-                    said.into_iter().next().unwrap_or_else(|| Diagnostic::error_nowhere("a pass failed"))
-                })?;
+                pipelines::run(&mut ir, &Pipeline { steps: vec![step] }, dialects, false).map_err(first_of)?;
             }
         }
     }
     Ok(out)
+}
+
+/// The names of the sequences for the passes of a pipeline: `inline`, and `inline_2` for the second pass of its name.
+#[derive(Default)]
+struct Names(FxHashMap<&'static str, usize>);
+
+impl Names {
+    /// The name for the next pass of a name, if it is one that decides.
+    fn next(&mut self, pass: &str) -> Option<String> {
+        let &(pass, sequence) = DECIDED.iter().find(|d| d.0 == pass)?;
+        let count = self.0.entry(pass).or_insert(0);
+        *count += 1;
+        Some(if *count == 1 { sequence.to_string() } else { format!("{sequence}_{count}") })
+    }
+}
+
+fn first_of(said: Vec<Diagnostic>) -> Diagnostic {
+    said.into_iter().next().unwrap_or_else(|| Diagnostic::error_nowhere("a pass failed"))
 }
 
 /// The name of the pass that a step is; empty for others.
@@ -86,7 +104,7 @@ fn matched(out: &mut String, kind: &str, name: &str) {
     let _ = writeln!(out, "  %{} = schedule.match op \"{kind}\" named \"{name}\"", handle(name));
 }
 
-fn inline(ir: &mut Ir, dialects: &Dialects, out: &mut String) {
+fn inline(ir: &mut Ir, dialects: &Dialects, name: &str, out: &mut String) {
     let mut body = String::new();
     for f in ir.ops_named(ir.module(), func::FuncOp::NAME) {
         let Some(block) = ir.body(f) else { continue };
@@ -98,10 +116,10 @@ fn inline(ir: &mut Ir, dialects: &Dialects, out: &mut String) {
             let _ = writeln!(body, "  schedule.inline %{}", handle(name));
         }
     }
-    sequence(out, "inline", "loops", &body);
+    sequence(out, name, "loops", &body);
 }
 
-fn fuse(ir: &mut Ir, dialects: &Dialects, out: &mut String) {
+fn fuse(ir: &mut Ir, dialects: &Dialects, name: &str, out: &mut String) {
     let mut body = String::new();
     for f in ir.ops_named(ir.module(), func::FuncOp::NAME) {
         let Some(block) = ir.body(f) else { continue };
@@ -115,10 +133,10 @@ fn fuse(ir: &mut Ir, dialects: &Dialects, out: &mut String) {
             let _ = writeln!(body, "  %{}_kernel = schedule.fuse {}", handle(last), members.join(", "));
         }
     }
-    sequence(out, "fuse", "loops", &body);
+    sequence(out, name, "loops", &body);
 }
 
-fn tile(ir: &mut Ir, dialects: &Dialects, out: &mut String) -> Result<(), Diagnostic> {
+fn tile(ir: &mut Ir, dialects: &Dialects, title: &str, out: &mut String) -> Result<(), Diagnostic> {
     let mut body = String::new();
     for kernel in ir.ops_named(ir.module(), kernels::FuncOp::NAME) {
         let name = kernels::FuncOp(kernel).sym_name(ir).to_string();
@@ -146,7 +164,7 @@ fn tile(ir: &mut Ir, dialects: &Dialects, out: &mut String) -> Result<(), Diagno
             let _ = writeln!(body, "  {}", step.to_string().replacen("%k", &format!("%{}", handle(&name)), 1));
         }
     }
-    sequence(out, "kernels", "kernels", &body);
+    sequence(out, title, "kernels", &body);
     Ok(())
 }
 
@@ -205,31 +223,23 @@ pub fn difference(ir: &mut Ir, before: &[Axis], after: &[Axis]) -> Vec<KernelSte
 pub fn pipeline_with(pipeline: &str, file: &str, schedule: &str, dialects: &Dialects) -> Result<String, Diagnostic> {
     let mut sources = SourceMap::new();
     let id = sources.add(file, schedule).map_err(Diagnostic::error_nowhere)?;
-    let first =
-        |said: Vec<Diagnostic>| said.into_iter().next().unwrap_or_else(|| Diagnostic::error_nowhere("it is no IR"));
-    let (ir, _) = session::parse_part(&sources, id, dialects, false).map_err(first)?;
-    let there: Vec<String> = sequences(&ir).into_iter().map(|s| s.name).collect();
+    let (ir, _) = session::parse_part(&sources, id, dialects, false).map_err(first_of)?;
+    let mut left: Vec<String> = sequences(&ir).into_iter().map(|s| s.name).collect();
     let mut read = pipelines::read("<pipeline>", pipeline, &mut sources)?;
-    for (pass, sequence) in DECIDED {
-        if !there.iter().any(|name| name == sequence) {
-            continue;
-        }
-        let others = if sequence == "kernels" { " others=true" } else { "" };
-        let digest = digest(schedule);
+    let mut names = Names::default();
+    let digest = digest(schedule);
+    for step in &mut read.steps {
+        let Some(sequence) = names.next(pass_name(step)).filter(|name| left.contains(name)) else { continue };
+        let others = if pass_name(step) == "kernels-tile" { " others=true" } else { "" };
         let text = format!("apply-schedule{{file='{file}' sequence={sequence}{others} digest={digest}}}");
-        let mut found = false;
-        for step in &mut read.steps {
-            if pass_name(step) == pass
-                && let Some(new) = pipelines::read("<schedule>", &text, &mut sources)?.steps.pop()
-            {
-                *step = new;
-                found = true;
-            }
+        if let Some(new) = pipelines::read("<schedule>", &text, &mut sources)?.steps.pop() {
+            *step = new;
         }
-        if !found {
-            let text = format!("the pipeline has no {pass} in whose place the sequence @{sequence} could stand");
-            return Err(Diagnostic::error_nowhere(text));
-        }
+        left.retain(|name| *name != sequence);
+    }
+    if let Some(name) = left.first() {
+        let text = format!("the pipeline has no pass in whose place the sequence @{name} could stand");
+        return Err(Diagnostic::error_nowhere(text).help("@inline, @fuse and @kernels stand for loops-inline, loops-fuse and kernels-tile; @inline_2 for the second of its name"));
     }
     Ok(read.text())
 }
