@@ -66,7 +66,7 @@ impl<'a, B: Build> Emitter<'a, B> {
         let name = self.ir.op_name(op);
         self.b.about(self.ir, op);
         match name {
-            kernels::ReturnOp::NAME | kernels::YieldOp::NAME => return Ok(()),
+            kernels::ReturnOp::NAME | kernels::YieldOp::NAME | kernels::LocalOp::NAME => return Ok(()),
             kernels::StoreOp::NAME => return self.emit_store(op),
             kernels::AtomicOp::NAME => return self.emit_atomic(op),
             kernels::ReduceOp::NAME | kernels::ForOp::NAME => return self.emit_walk(op),
