@@ -467,6 +467,14 @@ impl Build for CppBuild {
         });
         found
     }
+    fn local(&self, bytes: u32) -> Value {
+        let own = self.fresh("own");
+        let found = self.name(self.ptr_type(), own.clone(), false);
+        // Before everything else.
+        let text = format!("alignas(64) char {own}[{bytes}];");
+        self.with(|s| s.function.blocks[0].insert(0, Statement::Line(text)));
+        found
+    }
     fn atomic(
         &self,
         name: &str,

@@ -41,6 +41,20 @@ impl<'c> LlvmBuild<'c> {
         merged.collect()
     }
 
+    /// Emits before everything else of the function.
+    fn in_entry<R>(&self, f: impl FnOnce(&Self) -> R) -> R {
+        let saved = self.place();
+        let function = self.current_block().get_parent().expect("the builder stands in a block of a function");
+        let entry = function.get_first_basic_block().expect("the function has its entry block");
+        match entry.get_first_instruction() {
+            Some(i) => self.go_to(Place::Before(i)),
+            None => self.at_end(entry),
+        }
+        let made = f(self);
+        self.go_to(saved);
+        made
+    }
+
     /// The block that a jump stands in.
     fn block_of(&self, jump: InstructionValue<'c>) -> BasicBlock<'c> {
         jump.get_parent().expect("the jump stands in a block")
@@ -417,19 +431,17 @@ impl<'c> Build for LlvmBuild<'c> {
         self.masked("llvm.masked.store", &[v.get_type(), self.ptr_type()], &[v, p, mask], 1, align);
     }
     fn nowhere(&self, bytes: u32) -> (V<'c>, V<'c>) {
-        let saved = self.place();
-        let f = self.current_block().get_parent().expect("the builder stands in a block of a function");
-        let entry = f.get_first_basic_block().expect("the function has its entry block");
-        match entry.get_first_instruction() {
-            Some(i) => self.go_to(Place::Before(i)),
-            None => self.at_end(entry),
-        }
-        let t = self.vector_of(self.int_type(64, 1), bytes / 8);
-        let zeros: V = self.alloca(t).into();
-        let scratch: V = self.alloca(t).into();
-        self.store(self.int(t, 0), zeros, 64);
-        self.go_to(saved);
-        (zeros, scratch)
+        self.in_entry(|b| {
+            let t = b.vector_of(b.int_type(64, 1), bytes / 8);
+            let zeros: V = b.alloca(t).into();
+            let scratch: V = b.alloca(t).into();
+            b.store(b.int(t, 0), zeros, 64);
+            (zeros, scratch)
+        })
+    }
+    fn local(&self, bytes: u32) -> V<'c> {
+        let t = self.ctx.i64_type().array_type(bytes / 8);
+        self.in_entry(|b| b.alloca(t.into()).into())
     }
     fn atomic(
         &self,

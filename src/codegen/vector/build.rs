@@ -363,9 +363,7 @@ pub trait Build: Sized {
     /// Two places of so many bytes that belong to the function: zeros to be read, and what is written in vain.
     fn nowhere(&self, bytes: u32) -> (Self::V, Self::V);
     /// A place of so many bytes, a multiple of 64, that belongs to the function.
-    fn local(&self, bytes: u32) -> Self::V {
-        self.nowhere(bytes).1
-    }
+    fn local(&self, bytes: u32) -> Self::V;
     /// Replaces what stands at `ptr` by `update` of it and `v`, until no other thread came between: a function of this name does it.
     /// `bits` is the integer type of the element's size, `memory` its type in memory.
     fn atomic(
