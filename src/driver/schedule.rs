@@ -14,7 +14,7 @@ use crate::sched::Decisions;
 use crate::sched::group::Limits;
 use crate::support::{Diagnostic, SourceMap};
 use crate::text::{PrintOptions, names_in, print_op};
-use rinductor_support::FxHashMap;
+use rinductor_support::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
 /// The passes that decide, and the sequence of a schedule that says what each has decided.
@@ -100,20 +100,41 @@ fn nest_names(ir: &Ir, dialects: &Dialects, f: Op) -> FxHashMap<Op, String> {
     ir.nested_ops(f).into_iter().filter_map(|op| Some((op, name(op)?))).collect()
 }
 
-fn matched(out: &mut String, kind: &str, name: &str) {
-    let _ = writeln!(out, "  %{} = schedule.match op \"{kind}\" named \"{name}\"", handle(name));
+/// Handles of a sequence, each of which is given once.
+#[derive(Default)]
+struct Handles(FxHashSet<String>);
+
+impl Handles {
+    /// A handle that is named after something.
+    fn next(&mut self, name: &str) -> String {
+        let base = handle(name);
+        let numbered = (2..).map(|k| format!("{base}_{k}"));
+        let free = std::iter::once(base.clone()).chain(numbered).find(|h| !self.0.contains(h)).unwrap_or(base);
+        self.0.insert(free.clone());
+        free
+    }
+
+    /// Says which nest is meant, and gives its handle. Names are those of one function: where there are several, it is said.
+    fn matched(&mut self, ir: &Ir, kind: &str, function: Op, name: &str, out: &mut String) -> String {
+        let handle = self.next(name);
+        let several = ir.ops_named(ir.module(), func::FuncOp::NAME).len() > 1;
+        let of = ir.symbol_name(function).filter(|_| several).map(|f| format!(" of @{f}")).unwrap_or_default();
+        let _ = writeln!(out, "  %{handle} = schedule.match op \"{kind}\" named \"{name}\"{of}");
+        handle
+    }
 }
 
 fn inline(ir: &mut Ir, dialects: &Dialects, name: &str, out: &mut String) {
     let mut body = String::new();
+    let mut handles = Handles::default();
     for f in ir.ops_named(ir.module(), func::FuncOp::NAME) {
         let Some(block) = ir.body(f) else { continue };
         let names = nest_names(ir, dialects, f);
+        // What is inlined is a pointwise nest, and gone when that is known.
         for op in loops_inline::inline_block(ir, block, &loops_inline::Options::default(), Decisions::default()).chosen
         {
-            let name = &names[&op];
-            matched(&mut body, loops::PointwiseOp::NAME, name);
-            let _ = writeln!(body, "  schedule.inline %{}", handle(name));
+            let handle = handles.matched(ir, loops::PointwiseOp::NAME, f, &names[&op], &mut body);
+            let _ = writeln!(body, "  schedule.inline %{handle}");
         }
     }
     sequence(out, name, "loops", &body);
@@ -121,16 +142,18 @@ fn inline(ir: &mut Ir, dialects: &Dialects, name: &str, out: &mut String) {
 
 fn fuse(ir: &mut Ir, dialects: &Dialects, name: &str, out: &mut String) {
     let mut body = String::new();
+    let mut handles = Handles::default();
     for f in ir.ops_named(ir.module(), func::FuncOp::NAME) {
         let Some(block) = ir.body(f) else { continue };
         let names = nest_names(ir, dialects, f);
         for (fusion, members) in loops_fuse::fuse_block(ir, block, Limits::default(), Decisions::default()).made {
+            let mut said = Vec::new();
             for &op in &members {
-                matched(&mut body, ir.op_name(op), &names[&op]);
+                said.push(format!("%{}", handles.matched(ir, ir.op_name(op), f, &names[&op], &mut body)));
             }
-            let members: Vec<String> = members.iter().map(|op| format!("%{}", handle(&names[op]))).collect();
             let last = ir.results(fusion).next().and_then(|v| ir.value_name(v)).unwrap_or("kernel");
-            let _ = writeln!(body, "  %{}_kernel = schedule.fuse {}", handle(last), members.join(", "));
+            let kernel = handles.next(&format!("{last}_kernel"));
+            let _ = writeln!(body, "  %{kernel} = schedule.fuse {}", said.join(", "));
         }
     }
     sequence(out, name, "loops", &body);

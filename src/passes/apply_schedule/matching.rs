@@ -68,6 +68,7 @@ impl Candidates {
                 && pattern.kernel.as_ref().is_none_or(|name| ir.is_op(op, kernels::FuncOp::NAME) && named(op, name))
                 && pattern.kind.as_ref().is_none_or(|kind| ir.is_op(op, kind))
                 && pattern.named.as_ref().is_none_or(|name| named(op, name))
+                && pattern.function.as_ref().is_none_or(|name| stands_in(ir, op, name))
                 && pattern.at.as_ref().is_none_or(|(file, line)| comes_from(ir, op, file, *line))
         };
         let found: Vec<Op> = self.ops.iter().copied().filter(|&op| fits(op)).collect();
@@ -83,6 +84,12 @@ impl Candidates {
             false => format!("nothing matches; there are {}{more}", names.join(", ")),
         }))
     }
+}
+
+/// Whether an op stands in the function of a name.
+fn stands_in(ir: &Ir, op: Op, name: &str) -> bool {
+    std::iter::successors(ir.parent_op(op), |&o| ir.parent_op(o))
+        .any(|o| ir.is_op(o, func::FuncOp::NAME) && ir.symbol_name(o).is_some_and(|n| n == name))
 }
 
 /// Whether an op, or one inside of it, comes from a line of the model.

@@ -46,6 +46,8 @@ pub struct Pattern {
     pub kind: Option<String>,
     /// The name of a result.
     pub named: Option<String>,
+    /// The symbol of the function that it stands in.
+    pub function: Option<String>,
     /// A line of the model.
     pub at: Option<(String, i64)>,
 }
@@ -133,7 +135,8 @@ fn placed(ir: &Ir, op: Op) -> Option<Placed> {
             let m = schedule::MatchOp(op);
             let text = |t: Option<&str>| t.map(str::to_string);
             let at = m.file(ir).map(|file| (file.to_string(), m.line(ir).unwrap_or(0)));
-            let pattern = Pattern { kernel: text(m.kernel(ir)), kind: text(m.kind(ir)), named: text(m.named(ir)), at };
+            let (kernel, kind, named) = (text(m.kernel(ir)), text(m.kind(ir)), text(m.named(ir)));
+            let pattern = Pattern { kernel, kind, named, function: text(m.function(ir)), at };
             (schedule::MatchOp::NAME, Step::Match(pattern))
         }
         schedule::SplitOp::NAME => {
