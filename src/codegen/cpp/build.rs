@@ -467,11 +467,11 @@ impl Build for CppBuild {
         });
         found
     }
-    fn local(&self, bytes: u32) -> Value {
+    fn local(&self, element: Type, count: u32) -> Value {
         let own = self.fresh("own");
         let found = self.name(self.ptr_type(), own.clone(), false);
         // Before everything else.
-        let text = format!("alignas(64) char {own}[{bytes}];");
+        let text = format!("alignas(64) {} {own}[{count}];", element.text());
         self.with(|s| s.function.blocks[0].insert(0, Statement::Line(text)));
         found
     }

@@ -439,8 +439,9 @@ impl<'c> Build for LlvmBuild<'c> {
             (zeros, scratch)
         })
     }
-    fn local(&self, bytes: u32) -> V<'c> {
-        let t = self.ctx.i64_type().array_type(bytes / 8);
+    fn local(&self, element: T<'c>, count: u32) -> V<'c> {
+        use inkwell::types::BasicType;
+        let t = element.array_type(count);
         self.in_entry(|b| b.alloca(t.into()).into())
     }
     fn atomic(

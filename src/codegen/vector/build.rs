@@ -362,8 +362,8 @@ pub trait Build: Sized {
     fn masked_store(&self, v: Self::V, ptr: Self::V, mask: Self::V, align: u32);
     /// Two places of so many bytes that belong to the function: zeros to be read, and what is written in vain.
     fn nowhere(&self, bytes: u32) -> (Self::V, Self::V);
-    /// A place of so many bytes, a multiple of 64, that belongs to the function.
-    fn local(&self, bytes: u32) -> Self::V;
+    /// A place of at least so many elements of a type, as memory holds them, that belongs to the function and is aligned like a cache line.
+    fn local(&self, element: Self::T, count: u32) -> Self::V;
     /// Replaces what stands at `ptr` by `update` of it and `v`, until no other thread came between: a function of this name does it.
     /// `bits` is the integer type of the element's size, `memory` its type in memory.
     fn atomic(

@@ -58,8 +58,7 @@ pub fn emit_kernel<B: Build>(
         let sizes = layout.sizes.iter().map(|&s| e.exprs.as_int(s).and_then(|n| u32::try_from(n).ok()));
         // The verifier holds them to sizes that are known and small.
         let elements: u32 = sizes.map(|n| n.unwrap_or(0)).product();
-        let bytes = elements * layout.dtype.bits().div_ceil(8);
-        e.buffers.push(b.local(bytes.max(1).next_multiple_of(64)));
+        e.buffers.push(b.local(access::memory_type(b, layout.dtype, 1), elements.max(1)));
     }
     e.parallel_steps(given.begin, given.end)
 }
