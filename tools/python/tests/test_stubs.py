@@ -48,7 +48,7 @@ class Stubs(unittest.TestCase):
         for name in rinductor.__all__:
             self.assertTrue(hasattr(rinductor, name), name)
         # What the backend keeps in the cache, and how it divides graphs, is no business of who scripts.
-        own = {"FUSION_REMARKS", "keep", "kept", "kept_executables", "product_refusal", "text_key", "typical_size"}
+        own = {"FUSION_REMARKS", "keep", "kept", "kept_executables", "product_refusal", "text_key", "tuned_pipeline", "typical_size", "use_host_threads"}
         self.assertTrue(own <= public(_core))
         for name in public(_core) - own:
             self.assertIs(getattr(rinductor, name), getattr(_core, name))
