@@ -105,6 +105,14 @@ pub fn coordinate_axes(ir: &Ir, axes: &[Axis], op: Op) -> Vec<Option<usize>> {
     access.exprs.iter().map(axis).collect()
 }
 
+/// The memory that a value of the host shows: views are followed.
+pub fn memory_of(ir: &Ir, mut v: Value) -> Value {
+    while let Some(op) = ir.def_op(v).filter(|&op| ViewOp::cast(ir, op).is_some()) {
+        v = ir.operand(op, 0);
+    }
+    v
+}
+
 /// The axes whose positions the coordinates of an access tell: accesses at different positions on them are at different places. A coordinate tells an axis
 /// that it is the position of, and all of those that it adds up like the digits of a number (`32*%yi + %ybi` with 32 points on `yb`).
 pub fn told_axes(ir: &Ir, axes: &[Axis], op: Op) -> Vec<usize> {

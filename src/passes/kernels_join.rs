@@ -39,6 +39,7 @@
 
 mod merge;
 
+use super::kernels_split::is_plain;
 use crate::dialects::kernels::{self, Axis};
 use crate::dialects::loops::Access;
 use crate::ir::{Block, Ir, Op, TypeData, Value};
@@ -116,11 +117,11 @@ impl Part {
         let kernel = ir.lookup_symbol(kernels::LaunchOp(launch).callee(ir))?;
         let body = ir.body(kernel)?;
         let buffers = ir.block_args(body).iter().all(|&a| matches!(ir.ty(ir.value_type(a)), TypeData::MemRef { .. }));
-        let plain = ir.nested_ops(kernel).into_iter().all(|op| {
-            let whole = matches!(ir.op_name(op), kernels::PositionOp::NAME | kernels::AtomicOp::NAME);
-            !whole && ir.regions_of(op).is_empty()
-        });
-        (buffers && plain && ir.attr_of(kernel, "arg_attrs").is_none()).then_some(Part { launch, kernel, body })
+        (buffers && is_plain(ir, kernel) && ir.attr_of(kernel, "arg_attrs").is_none()).then_some(Part {
+            launch,
+            kernel,
+            body,
+        })
     }
 
     /// The buffers of the host that it touches, with the ops that do.
@@ -152,7 +153,7 @@ impl Pair {
             return Err("they step over different axes");
         }
         let (before, after) = (first.accesses(ir), second.accesses(ir));
-        let buffers: FxHashSet<Value> = before.iter().chain(&after).map(|a| root(ir, a.0)).collect();
+        let buffers: FxHashSet<Value> = before.iter().chain(&after).map(|a| kernels::memory_of(ir, a.0)).collect();
         let ops = ir.block_op_list(first.body).len() + ir.block_op_list(second.body).len();
         if buffers.len() > MOST_BUFFERS || ops > MOST_OPS {
             return Err("together they would touch too many buffers or be too long");
@@ -162,7 +163,7 @@ impl Pair {
         let mut shared = false;
         for &(x, a) in &before {
             for &(y, b) in &after {
-                if root(ir, x) != root(ir, y) {
+                if kernels::memory_of(ir, x) != kernels::memory_of(ir, y) {
                     continue;
                 }
                 shared = true;
@@ -200,14 +201,6 @@ impl Pair {
         }
         Ok(Pair { first, second, known })
     }
-}
-
-/// The memory that a value shows: views are followed.
-fn root(ir: &Ir, mut v: Value) -> Value {
-    while let Some(op) = ir.def_op(v).filter(|&op| kernels::ViewOp::cast(ir, op).is_some()) {
-        v = ir.operand(op, 0);
-    }
-    v
 }
 
 /// The coordinates of an access that nothing guards, over the numbers of the axes.

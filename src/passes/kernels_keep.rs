@@ -233,13 +233,7 @@ impl Kernel<'_> {
 
 /// Whether the memory of a launch's argument is an allocation that no other argument shows.
 fn is_own(ir: &Ir, launch: Op, argument: usize) -> bool {
-    let root = |mut v: Value| {
-        while let Some(op) = ir.def_op(v).filter(|&op| kernels::ViewOp::cast(ir, op).is_some()) {
-            v = ir.operand(op, 0);
-        }
-        v
-    };
-    let roots: Vec<Value> = ir.operands(launch).map(root).collect();
+    let roots: Vec<Value> = ir.operands(launch).map(|v| kernels::memory_of(ir, v)).collect();
     let own = roots[argument];
     ir.def_op(own).is_some_and(|op| kernels::AllocOp::cast(ir, op).is_some() && ir.num_operands(op) == 0)
         && roots.iter().enumerate().all(|(k, &r)| k == argument || r != own)

@@ -106,7 +106,7 @@ fn is_used_once(ir: &Ir, launch: Op) -> bool {
 }
 
 /// Whether each point is computed by itself, and nothing but loads and stores touches memory.
-fn is_plain(ir: &Ir, kernel: Op) -> bool {
+pub(super) fn is_plain(ir: &Ir, kernel: Op) -> bool {
     ir.nested_ops(kernel).into_iter().all(|op| {
         let whole = matches!(ir.op_name(op), kernels::PositionOp::NAME | kernels::AtomicOp::NAME);
         !whole && ir.regions_of(op).is_empty()

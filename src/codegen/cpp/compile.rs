@@ -58,7 +58,7 @@ impl Compiler {
     ///
     /// # Errors
     /// The compiler does not take the text, which is a fault of the emitter, or there is no place for files.
-    pub fn library(&self, text: &str, more: &[&str]) -> Result<Vec<u8>, Diagnostic> {
+    pub fn shared_library(&self, text: &str, more: &[&str]) -> Result<Vec<u8>, Diagnostic> {
         let failed = |e: std::io::Error| Diagnostic::error_nowhere(format!("cannot compile C++: {e}"));
         let dir = tempfile::tempdir().map_err(failed)?;
         let (source, library) = (dir.path().join("kernels.cpp"), dir.path().join("kernels.so"));

@@ -79,7 +79,7 @@ impl CompiledKernels {
         times.emit = start.elapsed();
         let start = Instant::now();
         let libraries: Result<Vec<Vec<u8>>, Diagnostic> =
-            threads::run(0, || texts.par_iter().map(|text| compiler.library(text, &[])).collect());
+            threads::run(0, || texts.par_iter().map(|text| compiler.shared_library(text, &[])).collect());
         times.generate = start.elapsed();
         let libraries = libraries?;
         Ok((link(kernels::read(ir, false)?, &libraries, times)?, libraries))

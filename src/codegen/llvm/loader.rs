@@ -20,7 +20,7 @@ use crate::codegen::vector::math::calls;
 /// Loaded code. It stays as long as this value.
 pub struct Code {
     jit: &'static Session,
-    library: LLVMOrcJITDylibRef,
+    dylib: LLVMOrcJITDylibRef,
 }
 
 // SAFETY: ORC's session is thread-safe, and the library is cleared once, when nobody has the code any more.
@@ -52,7 +52,7 @@ impl Session {
     }
 
     /// A new library, which sees the process and the functions of `math::calls`. ORC's C interface can empty it but not remove it.
-    fn library(&self) -> Result<LLVMOrcJITDylibRef, Diagnostic> {
+    fn dylib(&self) -> Result<LLVMOrcJITDylibRef, Diagnostic> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let name = c_string(&format!("kernels.{}", NUMBER.fetch_add(1, Ordering::Relaxed)))?;
         let names = calls::all().into_iter().map(|(name, address)| Ok((c_string(name)?, address)));
@@ -124,12 +124,12 @@ impl Code {
     /// Loads object files.
     pub fn load<O: AsRef<[u8]>>(objects: &[O]) -> Result<Code, Diagnostic> {
         let jit = Session::get()?;
-        let code = Code { jit, library: jit.library()? };
+        let code = Code { jit, dylib: jit.dylib()? };
         for object in objects {
             let buffer = MemoryBuffer::create_from_memory_range_copy(object.as_ref(), "kernels");
             // SAFETY: the buffer passes into the session's ownership, so the Rust handle of it is forgotten.
             unsafe {
-                let added = LLVMOrcLLJITAddObjectFile(jit.0, code.library, buffer.as_mut_ptr());
+                let added = LLVMOrcLLJITAddObjectFile(jit.0, code.dylib, buffer.as_mut_ptr());
                 std::mem::forget(buffer);
                 check(added, "LLVM's JIT does not take the object")?;
             }
@@ -150,7 +150,7 @@ impl Code {
         // is called once.
         unsafe {
             let mut order = [LLVMOrcCJITDylibSearchOrderElement {
-                JD: self.library,
+                JD: self.dylib,
                 JDLookupFlags: LLVMOrcJITDylibLookupFlags::LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly,
             }];
             let mut wanted: Vec<_> = names
@@ -179,7 +179,7 @@ impl Drop for Code {
     fn drop(&mut self) {
         // SAFETY: nothing runs the code any more; an error on the way out has nobody to go to.
         unsafe {
-            let _ = LLVMOrcJITDylibClear(self.library);
+            let _ = LLVMOrcJITDylibClear(self.dylib);
         }
     }
 }

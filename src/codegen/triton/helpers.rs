@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 pub(super) struct Helpers {
     used: BTreeSet<usize>,
     /// Whether functions of libdevice are used.
-    pub library: bool,
+    pub libdevice: bool,
 }
 
 /// One function.
@@ -16,7 +16,7 @@ struct Helper {
     /// Functions that it calls.
     needs: &'static [&'static str],
     /// Whether it calls libdevice.
-    library: bool,
+    libdevice: bool,
     text: &'static str,
 }
 
@@ -25,7 +25,7 @@ impl Helpers {
     pub fn need(&mut self, name: &'static str) -> &'static str {
         let at = TABLE.iter().position(|h| h.name == name).expect("the emitter asks only for functions of the table");
         if self.used.insert(at) {
-            self.library |= TABLE[at].library;
+            self.libdevice |= TABLE[at].libdevice;
             for n in TABLE[at].needs {
                 self.need(n);
             }
@@ -40,11 +40,11 @@ impl Helpers {
 }
 
 const fn plain(name: &'static str, text: &'static str) -> Helper {
-    Helper { name, needs: &[], library: false, text }
+    Helper { name, needs: &[], libdevice: false, text }
 }
 
 const fn library(name: &'static str, needs: &'static [&'static str], text: &'static str) -> Helper {
-    Helper { name, needs, library: true, text }
+    Helper { name, needs, libdevice: true, text }
 }
 
 /// All functions.
@@ -478,7 +478,7 @@ mod tests {
                 assert!(TABLE[..k].iter().any(|h| h.name == *needed), "{} calls {needed}", helper.name);
             }
             assert!(helper.text.starts_with(&format!("def {}(", helper.name)));
-            assert_eq!(helper.library, helper.text.contains("libdevice."), "{}", helper.name);
+            assert_eq!(helper.libdevice, helper.text.contains("libdevice."), "{}", helper.name);
         }
     }
 }

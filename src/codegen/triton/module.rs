@@ -86,7 +86,7 @@ pub fn emit(ir: &Ir, infos: &dyn OpInfos, extent: Extent) -> Result<String, Diag
         out += "import functools\n";
     }
     out += "import os\n\nimport torch\nimport triton\nimport triton.language as tl\n";
-    if helpers.library {
+    if helpers.libdevice {
         out += "from triton.language.extra import libdevice\n";
     }
     out += &launch::preamble(&device, !written.is_empty(), !host.grouped.is_empty());
@@ -96,11 +96,11 @@ pub fn emit(ir: &Ir, infos: &dyn OpInfos, extent: Extent) -> Result<String, Diag
     if extent == Extent::Program {
         out += alone::IMPORTS;
         out += &arguments;
-        if helpers.library {
+        if helpers.libdevice {
             out += alone::INTERPRETED_LIBDEVICE;
         }
         out += alone::INTERPRETED;
-        if helpers.library {
+        if helpers.libdevice {
             out += "    libdevice = InterpretedLibdevice()\n";
         }
         out += alone::PROGRAM;

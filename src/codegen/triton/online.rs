@@ -105,7 +105,7 @@ impl Emit<'_> {
         let most = self.across(Combiner::Maximum, DType::F32, std::slice::from_ref(&m), dims, over).remove(0);
         let value = |text: String| Val { text, literal: false, dtype: DType::F32, dims: dims & !over, level };
         let most = self.define(ir.result(maximum, 0), most, DType::F32, dims & !over, level);
-        self.h.library = true;
+        self.h.libdevice = true;
         let scaled = format!("({s} * libdevice.exp({m} - {}))", most.text);
         let total = value(self.across(Combiner::Add, DType::F32, &[scaled], dims, over).remove(0));
         self.define(ir.result(sum, 0), total.text, DType::F32, total.dims, level);

@@ -110,7 +110,7 @@ fn float(op: ScalarOp, dtype: DType, args: &[Arg], h: &mut Helpers) -> Option<St
     let y = args.get(1).map_or("", |a| a.text);
     let quotient = |a: &str, b: &str| if double { format!("{a} / {b}") } else { format!("tl.div_rn({a}, {b})") };
     let mut library = |name: &str| {
-        h.library = true;
+        h.libdevice = true;
         call(&format!("libdevice.{name}"), dtype, args)
     };
     Some(match op {
@@ -150,14 +150,14 @@ fn float(op: ScalarOp, dtype: DType, args: &[Arg], h: &mut Helpers) -> Option<St
         RealPart | Conj => x.to_string(),
         Angle => call(h.need("_angle"), dtype, args),
         TruncDiv => {
-            h.library = true;
+            h.libdevice = true;
             format!("libdevice.trunc({})", quotient(x, y))
         }
         FloorDiv => call(h.need(if double { "_floor_div_float64" } else { "_floor_div_float" }), dtype, args),
         FloorRem => call(h.need("_floor_rem_float"), dtype, args),
         TruncRem => library("fmod"),
         Ldexp => {
-            h.library = true;
+            h.libdevice = true;
             format!("libdevice.ldexp({}, {})", typed(args[0], dtype), typed(args[1], DType::I32))
         }
         Nextafter if !is_small_float(dtype) => library("nextafter"),
@@ -200,7 +200,7 @@ fn float(op: ScalarOp, dtype: DType, args: &[Arg], h: &mut Helpers) -> Option<St
 fn special(f: SpecialFn, dtype: DType, args: &[Arg], h: &mut Helpers) -> Option<String> {
     use SpecialFn::*;
     let mut library = |name: &str| {
-        h.library = true;
+        h.libdevice = true;
         Some(call(&format!("libdevice.{name}"), dtype, args))
     };
     match f {
