@@ -17,6 +17,7 @@ pub mod remote;
 pub mod rounding;
 #[cfg(all(test, feature = "llvm"))]
 pub(crate) mod sample;
+pub mod sizes;
 pub mod team;
 pub mod threads;
 pub mod triton;

@@ -13,6 +13,7 @@ use super::names;
 use super::signature::{Parameter, Signature};
 use crate::codegen::kernel::{BufferLayout, buffer_layout, dtype_of};
 use crate::codegen::kernels::{KernelInfo, Kernels};
+use crate::codegen::sizes;
 use crate::dialects::{func, kernels, symbols};
 use crate::ir::{Ir, Op, TypeData, Value};
 
@@ -343,32 +344,12 @@ impl Writer<'_> {
                 let (x, y) = (self.start(&x, &a), self.start(&y, &b));
                 self.copy(&a, &y, &b.strides, &x, &a.strides);
             }
-            kernels::SizeOp::NAME => {
-                let e = kernels::SizeOp(op).map(ir).first().copied();
-                let e = e.ok_or_else(|| self.error(op, "no expression"))?;
-                self.numbers.insert(ir.result(op, 0), e);
-            }
             kernels::NoneOp::NAME => self.nothing.push(ir.result(op, 0)),
-            "arith.constant" => {
-                let n = ir.attr_of(op, "value").and_then(|a| ir.as_int(a));
-                let n = n.ok_or_else(|| self.error(op, "only integers are computed by the host"))?;
-                let e = self.exprs.int(n);
+            _ => {
+                let number = sizes::number(ir, self.exprs, &self.numbers, op);
+                let e = number.unwrap_or(Err("has no C++ code")).map_err(|m| self.error(op, m))?;
                 self.numbers.insert(ir.result(op, 0), e);
             }
-            name @ ("arith.addi" | "arith.subi" | "arith.muli" | "arith.floordivsi" | "arith.index_cast") => {
-                let args: Option<Vec<Expr>> = ir.operands(op).map(|v| self.numbers.get(&v).copied()).collect();
-                let args = args.ok_or_else(|| self.error(op, "the host computes with sizes alone"))?;
-                let e = match (name, &args[..]) {
-                    ("arith.addi", &[a, b]) => self.exprs.add(a, b),
-                    ("arith.subi", &[a, b]) => self.exprs.sub(a, b),
-                    ("arith.muli", &[a, b]) => self.exprs.mul(a, b),
-                    ("arith.floordivsi", &[a, b]) => self.exprs.floordiv(a, b),
-                    (_, &[a]) => a,
-                    _ => return Err(self.error(op, "wrong number of operands")),
-                };
-                self.numbers.insert(ir.result(op, 0), e);
-            }
-            _ => return Err(self.error(op, "has no C++ code")),
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use super::bounds::Symbolic;
 use super::host::HostOps;
 use crate::codegen::backend::KernelCode;
 use crate::codegen::kernel::{BufferLayout, buffer_layout, dtype_of};
+use crate::codegen::sizes;
 use crate::ir::{AttrData, Ir, Op, TypeData, Value};
 use crate::runtime::{Attr as CallAttr, Attrs, ExternOp, Tensor, extern_op};
 
@@ -344,32 +345,12 @@ impl Planner<'_> {
                 let (from, to) = (self.slot_of(op, copy.from(ir))?, self.slot_of(op, copy.into(ir))?);
                 self.steps.push(Step::Copy { from, to });
             }
-            kernels::SizeOp::NAME => {
-                let e = kernels::SizeOp(op).map(ir).first().copied();
-                let e = e.ok_or_else(|| self.error(op, "no expression"))?;
-                self.numbers.insert(ir.result(op, 0), e);
-            }
             kernels::NoneOp::NAME => self.nothing.push(ir.result(op, 0)),
-            "arith.constant" => {
-                let n = ir.attr_of(op, "value").and_then(|a| ir.as_int(a));
-                let n = n.ok_or_else(|| self.error(op, "only integers are computed by the host"))?;
-                let e = self.exprs.int(n);
+            _ => {
+                let number = sizes::number(ir, &mut self.exprs, &self.numbers, op);
+                let e = number.unwrap_or(Err("no op of the host function")).map_err(|m| self.error(op, m))?;
                 self.numbers.insert(ir.result(op, 0), e);
             }
-            name @ ("arith.addi" | "arith.subi" | "arith.muli" | "arith.floordivsi" | "arith.index_cast") => {
-                let args: Option<Vec<Expr>> = ir.operands(op).map(|v| self.numbers.get(&v).copied()).collect();
-                let args = args.ok_or_else(|| self.error(op, "the host computes with sizes alone"))?;
-                let e = match (name, &args[..]) {
-                    ("arith.addi", &[a, b]) => self.exprs.add(a, b),
-                    ("arith.subi", &[a, b]) => self.exprs.sub(a, b),
-                    ("arith.muli", &[a, b]) => self.exprs.mul(a, b),
-                    ("arith.floordivsi", &[a, b]) => self.exprs.floordiv(a, b),
-                    (_, &[a]) => a,
-                    _ => return Err(self.error(op, "wrong number of operands")),
-                };
-                self.numbers.insert(ir.result(op, 0), e);
-            }
-            _ => return Err(self.error(op, "no op of the host function")),
         }
         Ok(())
     }
